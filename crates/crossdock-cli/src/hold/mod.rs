@@ -70,6 +70,10 @@ pub(crate) struct Args {
     /// stored .npz, .arrow without compression).
     #[arg(long, requires = "files")]
     map: bool,
+    /// Skip the arrays of FILE that cannot be opened, such as those of Python objects, with a note
+    /// for each.
+    #[arg(long, requires = "files")]
+    skip_refused: bool,
     /// Publish FILE as the next version of a name that is held, and take the name over: readers
     /// notice nothing.
     #[arg(long)]
@@ -126,10 +130,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (stop, stopped) = stream()?;
     catch(&stop)?;
     let (sender, failures) = mpsc::channel();
+    let how = Loading { map: args.map, skip_refused: args.skip_refused };
     let former = args.replace.then(|| hold::who(&name));
     if matches!(former, Some(Ok(_))) {
         // The former holder serves until this one has everything.
-        let text = if files.is_empty() { None } else { Some(load(files, &name, args.map)?) };
+        let text = if files.is_empty() { None } else { Some(load(files, &name, how)?) };
         holder.take_over(&name)?;
         out::print(&text.unwrap_or_else(|| empty_or_newest(&holder, &name)))?;
         holder.run(Some(stopped.as_fd()))?;
@@ -142,9 +147,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         if let Some(found) = holder.labels().last() {
             out::note(&format!("found {found} in processes that read it"));
         }
-        let (files, map, stop) = (files.to_vec(), args.map, twin(&stop)?);
+        let (files, stop) = (files.to_vec(), twin(&stop)?);
         let publishing = thread::Builder::new().name("load".into());
-        publishing.spawn(move || publish(&files, &name, map, &sender, stop)).map_err(|error| {
+        publishing.spawn(move || publish(&files, &name, how, &sender, stop)).map_err(|error| {
             Failure::new(format_args!("no thread could be started: {}", system_text(&error)))
         })?;
     }
@@ -212,9 +217,16 @@ fn check_is_whole(file: &Path) -> Result<()> {
     Err(Failure::new(text).with_status(status::USAGE))
 }
 
+/// How files are loaded, as the options of the same names say.
+#[derive(Clone, Copy)]
+struct Loading {
+    map: bool,
+    skip_refused: bool,
+}
+
 /// Loads the files in a thread, while clients are served. A failure stops the command.
-fn publish(files: &[PathBuf], name: &Label, map: bool, failures: &Sender<Failure>, stop: UnixStream) {
-    if let Err(failure) = load(files, name, map).and_then(|text| out::print(&text)) {
+fn publish(files: &[PathBuf], name: &Label, how: Loading, failures: &Sender<Failure>, stop: UnixStream) {
+    if let Err(failure) = load(files, name, how).and_then(|text| out::print(&text)) {
         // The receiver waits for the end of `run`, which the shutdown causes.
         let _ = failures.send(failure);
         let _ = stop.shutdown(std::net::Shutdown::Both);
@@ -222,17 +234,36 @@ fn publish(files: &[PathBuf], name: &Label, map: bool, failures: &Sender<Failure
 }
 
 /// Publishes the files as the next version of the name. Returns the line that says so.
-fn load(files: &[PathBuf], name: &Label, map: bool) -> Result<String> {
+fn load(files: &[PathBuf], name: &Label, how: Loading) -> Result<String> {
     let publisher = hold::publish(name)?;
     let label = publisher.label().clone();
     let mut bar = None;
-    let set = match map {
-        true => map_set_of(files, &label)?,
-        false => load_set_of(files, &label, |done, all| {
+    let mut is_refused = false;
+    let refused = |path: &Path, error: crossdock::Error| {
+        if !how.skip_refused {
+            is_refused = true;
+            return Err(error);
+        }
+        let why = Failure::from(error);
+        out::note(&format!("not held from {}: {why}", terminal::shown(&terminal::path(path))));
+        Ok(())
+    };
+    let set = if how.map {
+        map_set_of(files, &label, refused)
+    } else {
+        let progress = |done, all| {
             bar.get_or_insert_with(|| progress::reading(usize::try_from(all).unwrap_or(usize::MAX)))
                 .set_position(done);
-        })?,
+        };
+        load_set_of(files, &label, progress, refused)
     };
+    let set = set.map_err(|error| match is_refused {
+        true => Failure::new(format_args!(
+            "{}; use --skip-refused to hold the other arrays",
+            Failure::from(error)
+        )),
+        false => error.into(),
+    })?;
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
@@ -242,7 +273,7 @@ fn load(files: &[PathBuf], name: &Label, map: bool) -> Result<String> {
         [file] => terminal::shown(&terminal::path(file)),
         files => format!("{} files", files.len()),
     };
-    let mapped = if map { ", mapped" } else { "" };
+    let mapped = if how.map { ", mapped" } else { "" };
     Ok(format!("holding {label}: {parts} of {of}, {}{mapped}\n", BinaryBytes(set.nbytes())))
 }
 

@@ -130,6 +130,33 @@ fn a_file_is_held_listed_read_and_dropped() {
 }
 
 #[test]
+fn arrays_that_cannot_be_opened_are_skipped_on_request() {
+    let folder = Folder::new("hold-refused");
+    // A checkpoint of which one tensor is conjugated.
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/torch/protocol_5");
+    let file = folder.path("model.pt");
+    std::fs::copy(path, &file).unwrap();
+    let file = file.to_str().unwrap();
+    for map in [&[][..], &["--map"]] {
+        let arguments = [&["hold", file, "--name", "m"][..], map].concat();
+        let said = refusal(&run(&folder, &arguments), 1);
+        assert!(
+            said.contains("\"conj\"") && said.contains("use --skip-refused to hold the other arrays"),
+            "{said}"
+        );
+        let mut holder = Running::start(&folder, &[&arguments[..], &["--skip-refused"]].concat());
+        let line = holder.line();
+        assert!(line.starts_with("holding m@1: 2 arrays of "), "{line}");
+        holder.signal(rustix::process::Signal::TERM);
+        let (status, said) = holder.end();
+        assert_eq!(status, Some(0));
+        assert!(said.contains("not held from ") && said.contains("it is conjugated"), "{said}");
+    }
+    let said = refusal(&run(&folder, &["hold", "--name", "m", "--skip-refused"]), 2);
+    assert!(said.contains("FILE"), "{said}");
+}
+
+#[test]
 fn signals_end_the_holder_in_good_order() {
     use rustix::process::Signal;
     let folder = Folder::new("hold-signals");

@@ -53,10 +53,11 @@ const ALIGN: u64 = 64;
 /// arrays, and for a dtype that a manifest cannot spell; `is_io` without memory for the set.
 pub fn load_set(path: impl AsRef<Path>, label: &Label, progress: impl FnMut(u64, u64)) -> Result<SealedSet> {
     let path = path.as_ref();
-    load_set_of(&[path], label, progress)
+    load_set_of(&[path], label, progress, |_, error| Err(error))
 }
 
-/// As [`load_set`], of several files and folders.
+/// As [`load_set`], of several files and folders. `refused` is called with each array that cannot
+/// be opened, and the path of its file: an error ends the load, and otherwise the array is left out.
 ///
 /// # Errors
 ///
@@ -65,6 +66,7 @@ pub fn load_set_of(
     paths: &[impl AsRef<Path>],
     label: &Label,
     mut progress: impl FnMut(u64, u64),
+    mut refused: impl FnMut(&Path, Error) -> Result<()>,
 ) -> Result<SealedSet> {
     let within = |error: Error| within(paths, error);
     let sources = sources(paths)?;
@@ -80,7 +82,8 @@ pub fn load_set_of(
 
     let mut contents = Vec::with_capacity(sources.len());
     for source in &sources {
-        contents.push(source.open(&memory).map_err(|error| error.within(shown(&source.path)))?);
+        let opened = source.open(&memory, &mut refused);
+        contents.push(opened.map_err(|error| error.within(shown(&source.path)))?);
     }
     let mut loaded = Loaded::default();
     for (source, contents) in sources.iter().zip(&contents) {
@@ -200,7 +203,11 @@ impl SourceFile {
     }
 
     /// The contents of the file, over a map of its place.
-    fn open(&self, memory: &OwnedFd) -> Result<FileContents> {
+    fn open(
+        &self,
+        memory: &OwnedFd,
+        refused: &mut dyn FnMut(&Path, Error) -> Result<()>,
+    ) -> Result<FileContents> {
         let nbytes = usize::try_from(self.nbytes).unwrap_or(usize::MAX);
         let memory = memory.try_clone().map_err(|error| {
             Error::caused(Kind::Io, format!("a descriptor could not be made: {}", system_text(&error)), error)
@@ -210,21 +217,25 @@ impl SourceFile {
         if let Some(table) = set_tables::opened(&options, &bytes, Checks::Full)? {
             return Ok(FileContents::Table(table));
         }
-        complete(options.read(bytes)?).map(FileContents::Arrays)
+        self.without_refused(options.read(bytes)?, refused).map(FileContents::Arrays)
+    }
+
+    /// The contents of the file, unless `refused` does not let go of an array that cannot be opened.
+    pub(super) fn without_refused(
+        &self,
+        contents: Contents,
+        refused: &mut dyn FnMut(&Path, Error) -> Result<()>,
+    ) -> Result<Contents> {
+        for (name, error) in contents.refused() {
+            refused(&self.path, error.again().within(format_args!("array {}", short(name))))?;
+        }
+        Ok(contents)
     }
 
     /// The name of the file without its ending.
     fn stem(&self) -> String {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
-}
-
-/// The contents of a file, unless an array cannot be opened.
-pub(super) fn complete(contents: Contents) -> Result<Contents> {
-    if let Some((name, error)) = contents.refused().next() {
-        return Err(error.again().within(format_args!("array {}", short(name))));
-    }
-    Ok(contents)
 }
 
 /// The description of a set, as far as its files are known.

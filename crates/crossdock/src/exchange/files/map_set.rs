@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, short, system_text};
-use crate::exchange::files::load_set::{FileContents, Loaded, SourceFile, complete, sources, within};
+use crate::exchange::files::load_set::{FileContents, Loaded, SourceFile, sources, within};
 use crate::exchange::files::set_tables;
 use crate::exchange::files::{OpenOptions, shown};
 use crate::exchange::protocol::hold::{Label, MOST_REGIONS, SealedSet};
@@ -36,15 +36,20 @@ use crate::table::Checks;
 /// As [`load_set`](crate::exchange::files::load_set); `is_unsupported` for arrays and tables that
 /// must be decoded, and for a folder of more than 64 files; `is_fault` if a file shrinks meanwhile.
 pub fn map_set(path: impl AsRef<Path>, label: &Label) -> Result<SealedSet> {
-    map_set_of(&[path], label)
+    map_set_of(&[path], label, |_, error| Err(error))
 }
 
-/// As [`map_set`], of several files and folders.
+/// As [`map_set`], of several files and folders, with `refused` as in
+/// [`load_set_of`](crate::exchange::files::load_set::load_set_of).
 ///
 /// # Errors
 ///
 /// As [`map_set`].
-pub fn map_set_of(paths: &[impl AsRef<Path>], label: &Label) -> Result<SealedSet> {
+pub fn map_set_of(
+    paths: &[impl AsRef<Path>],
+    label: &Label,
+    mut refused: impl FnMut(&Path, Error) -> Result<()>,
+) -> Result<SealedSet> {
     let within = |error: Error| within(paths, error);
     let mut sources = sources(paths)?;
     if sources.len() > MOST_REGIONS {
@@ -57,7 +62,7 @@ pub fn map_set_of(paths: &[impl AsRef<Path>], label: &Label) -> Result<SealedSet
     let mut contents = Vec::with_capacity(sources.len());
     for (region, source) in sources.iter_mut().enumerate() {
         (source.region, source.start) = (region, 0);
-        contents.push(open(source).map_err(|error| error.within(shown(&source.path)))?);
+        contents.push(open(source, &mut refused).map_err(|error| error.within(shown(&source.path)))?);
     }
     let mut loaded = Loaded::default();
     for (source, contents) in sources.iter().zip(&contents) {
@@ -71,7 +76,7 @@ pub fn map_set_of(paths: &[impl AsRef<Path>], label: &Label) -> Result<SealedSet
 }
 
 /// The contents of a file, of which every array, or the table, lies there as it is in memory.
-fn open(source: &SourceFile) -> Result<FileContents> {
+fn open(source: &SourceFile, refused: &mut dyn FnMut(&Path, Error) -> Result<()>) -> Result<FileContents> {
     let file: File = source.file.try_clone().map_err(|error| {
         Error::caused(Kind::Io, format!("a descriptor could not be made: {}", system_text(&error)), error)
     })?;
@@ -83,7 +88,7 @@ fn open(source: &SourceFile) -> Result<FileContents> {
             None => Ok(FileContents::Table(table)),
         };
     }
-    let contents = complete(options.read(bytes)?)?;
+    let contents = source.without_refused(options.read(bytes)?, refused)?;
     for entry in contents.entries() {
         if let Some(what) = entry.copied_because() {
             return Err(match entry.name() {
