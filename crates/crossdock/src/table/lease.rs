@@ -77,7 +77,10 @@ impl TableLease {
         let mut leases = Vec::with_capacity(buffers.len());
         for (name, buffer) in buffers {
             let lease = one(buffer);
-            leases.push(lease.map_err(|error: Error| error.within(format_args!("column {name:?}")))?);
+            leases.push(lease.map_err(|error: Error| match name {
+                "" => error,
+                _ => error.within(format_args!("column {name:?}")),
+            })?);
         }
         Ok(Self { kind, leases })
     }
