@@ -57,8 +57,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_from_fd(int fd, const char *description,
 XD_API bool xd_array_send(const xd_array_t *array, int socket, int32_t lease, uint32_t flags, xd_error_t **error);
 /* Waits for the next array of a Unix stream socket; NULL without an error at the end of the stream.
  * An array that covers more than `most_nbytes` bytes, or whose elements are more, is
- * XD_ERROR_REFUSED; 0 for 16 GiB. The other process
- * need not be trusted, but may change the elements at any time. One thread at a time. */
+ * XD_ERROR_REFUSED; 0 for 16 GiB. The other process need not be trusted, but may change the
+ * elements at any time. One thread at a time. */
 XD_API XD_MUST_USE xd_array_t *xd_array_receive(int socket, uint64_t most_nbytes, xd_error_t **error);
 
 #ifdef __cplusplus
