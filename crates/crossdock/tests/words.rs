@@ -51,6 +51,7 @@ const LANGUAGES: &[(&str, Words, &str, &[&str])] = &[
     ),
     ("Ruby", ruby::words, SIGNATURES, &["uint8", "column", "path", "npy", "true"]),
     ("C", c::words, HEADER, &[]),
+    ("C, of tables", c::table_words, HEADER, &[]),
     (
         "the command",
         command::words,
