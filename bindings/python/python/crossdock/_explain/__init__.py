@@ -14,7 +14,7 @@ from .facts import verdicts
 from .offers import METHOD, STREAM, Subject
 from .result import Consumer, Explanation
 from .subject import agreement, subject
-from .tables import columns
+from .tables import table_columns
 
 __all__ = ["Consumer", "Explanation", "TableColumn", "explain"]
 
@@ -53,7 +53,7 @@ def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
         version = installed(profile.library)
         about = profile.library, profile.measured_on, version, profile.holds_for(version), profile.is_tested
         consumers.append(Consumer(profile.name, outcome, reason, *about))
-    told = columns(obj, found, streams if streams is not None else hasattr(obj, "__len__"))
+    told = table_columns(obj, found, streams if streams is not None else hasattr(obj, "__len__"))
     return Explanation(found.type_name, list(found.offers.values()), agreement(found.offers), consumers, told)
 
 

@@ -8,7 +8,7 @@ from .offers import STREAM, Subject
 from .result import TableColumn
 
 
-def columns(obj: object, found: Subject, opens_streams: bool) -> list[TableColumn]:
+def table_columns(obj: object, found: Subject, opens_streams: bool) -> list[TableColumn]:
     """The columns of a table by Arrow's stream; empty for any other object."""
     offer = found.offers.get(STREAM)
     if offer is None and not isinstance(obj, dict):
