@@ -379,6 +379,12 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as holder:
     assert (magic, protocol, kind, regions) == (b"XDOCKHLD", 3, 102, len(fds) - 1)
     manifest, *memory = [mmap.mmap(fd, 0, prot=mmap.PROT_READ) for fd in fds]
     assert manifest[:8] == b"XDOCKSET" and struct.unpack_from("<QQ", manifest, 24) == (len(manifest), version)
+    rest = manifest[24:] + bytes(-(len(manifest) - 24) % 8)
+    mixed = 0x9E3779B97F4A7C15
+    for word, in struct.iter_unpack("<Q", rest):
+        mixed = (mixed ^ word) * 0xFF51AFD7ED558CCD % 2**64
+        mixed ^= mixed >> 32
+    assert struct.unpack_from("<Q", manifest, 16)[0] == mixed
     counts = struct.unpack_from("<8I", manifest, 48)
     starts = [96]
     for count, nbytes in zip([counts[1], counts[2], counts[3], counts[0], counts[4], counts[5]], [32, 8, 16, 40, 8, 4]):
