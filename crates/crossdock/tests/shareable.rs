@@ -630,7 +630,7 @@ fn a_limit_on_files_is_an_error_and_no_signal() {
         let pool = pool();
         let fits = pool.zeroed(MIB / 2).is_ok();
         let refused = pool.zeroed(2 * MIB).unwrap_err();
-        fits && refused.is_out_of_memory() && Buffer::shared(2 * MIB).unwrap_err().is_io()
+        fits && refused.is_out_of_memory() && Buffer::shared(2 * MIB).unwrap_err().is_out_of_memory()
     });
     assert_eq!(status, 0);
 }

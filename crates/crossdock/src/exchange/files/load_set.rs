@@ -57,7 +57,8 @@ pub fn load_set(path: impl AsRef<Path>, label: &Label, progress: impl FnMut(u64,
 }
 
 /// As [`load_set`], of several files and folders. `refused` is called with each array that cannot
-/// be opened, and the path of its file: an error ends the load, and otherwise the array is left out.
+/// be opened, and the path of its file: an error ends the load, and otherwise the array is left
+/// out.
 ///
 /// # Errors
 ///
@@ -220,7 +221,8 @@ impl SourceFile {
         self.without_refused(options.read(bytes)?, refused).map(FileContents::Arrays)
     }
 
-    /// The contents of the file, unless `refused` does not let go of an array that cannot be opened.
+    /// The contents of the file, unless `refused` does not let go of an array that cannot be
+    /// opened.
     pub(super) fn without_refused(
         &self,
         contents: Contents,
