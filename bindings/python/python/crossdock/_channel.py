@@ -6,7 +6,7 @@ from typing import Any
 
 # Registers arrays with `multiprocessing`, before it makes the pickler of a message.
 from . import _processes  # noqa: F401
-from ._crossdock import Array, Loan, Receiver, Sender, _Channel  # noqa: F401
+from ._crossdock import Array, Loan, Receiver, Sender, Table, _Channel  # noqa: F401
 
 
 class Channel:
@@ -155,7 +155,7 @@ def _open(array: Array) -> Channel:
     return channel
 
 
-class _Messages(AsyncIterator[Array]):
+class _Messages(AsyncIterator[Array | Table]):
     """What `async for` iterates over."""
 
     __slots__ = ("_receiver",)
@@ -163,7 +163,7 @@ class _Messages(AsyncIterator[Array]):
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
 
-    async def __anext__(self) -> Array:
+    async def __anext__(self) -> Array | Table:
         # A task that is cancelled cannot end the thread, so the thread does not wait for long. And nothing may be lost
         # with its result, so it takes no message: that is done here, without a point at which the task is cancelled.
         while (found := self._receiver._next()) is None:

@@ -12,7 +12,7 @@ from .buffers import refusal
 from .consumers import COPIES, IN_PLACE, PROFILES, REFUSES
 from .facts import verdicts
 from .offers import METHOD, STREAM, Subject
-from .result import Consumer, Explanation
+from .result import Consumer, Explanation, TableColumn
 from .subject import agreement, subject
 from .tables import table_columns
 
