@@ -22,6 +22,9 @@ const PAGE: usize = 4096;
 /// Sizes of memory: zero, parts of a page, pages, more than any machine has.
 const SIZES: [u64; 10] = [0, 1, 100, 4095, 4096, 4097, 8192, 3 << 20, 1 << 40, i64::MAX as u64];
 
+/// The most bytes of an array that a receiver takes without options.
+const LIMIT: u64 = 16 << 30;
+
 /// Memory up to this size is filled, and read to the end.
 const SMALL: u64 = 2 * PAGE as u64;
 
@@ -94,6 +97,8 @@ fn receive(made: &Made, description: &Description, attack: u8) {
             assert!(!error.to_string().is_empty() && !error.is_malformed(), "{error:?}");
             let small = made.memory.is_some_and(|size| span.end <= size && size <= 3 << 20);
             let fits = !description.is_writable() || made.can_write && !closed;
+            // A stride of 0 repeats elements without end.
+            let small = small && description.layout().nbytes() as u64 <= LIMIT;
             assert!(
                 !small || !sealed || made.is_huge || !made.can_read || !fits,
                 "{error:?}: {description:?}"

@@ -1,6 +1,7 @@
 /* Arrow IPC files of another library, in the folder that the argument names: "plain.arrow" and the compressed
  * "packed.arrow", each with a batch of three rows and one of the last two of them. */
 
+#include "../arrow.h"
 #include "../check.h"
 
 static char path[4096];
