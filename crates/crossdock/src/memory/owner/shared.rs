@@ -46,7 +46,8 @@ pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
         );
         return Err(Error::new(Kind::Value, text));
     }
-    if isize::try_from(nbytes).is_err() {
+    // The system maps whole pages.
+    if nbytes.checked_next_multiple_of(4096).is_none_or(|mapped| isize::try_from(mapped).is_err()) {
         return Err(Error::out_of_memory(nbytes, 1));
     }
     let fd = sized_memory(nbytes, name).map_err(|error| {
