@@ -98,10 +98,7 @@ impl RecordBatchReader for Reader<'_> {
             None => match self.source.batch(self.next)? {
                 Some((batch, next)) => {
                     // Programs that read the new file may rely on the rules of its types.
-                    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-                        let checked = column.and_then(|column| column.check(Checks::Full));
-                        checked.map_err(|error| error.within(format_args!("column {:?}", field.name())))?;
-                    }
+                    batch.check(Checks::Full)?;
                     self.next = next;
                     batch
                 }

@@ -4,10 +4,11 @@
 
 #[cfg(feature = "arrow-ipc")]
 use crate::buffer::Buffer;
-use crate::error::Result;
+use crate::error::{Result, short};
 use crate::table::column::{Column, ColumnParts};
 use crate::table::column_type::ColumnType;
 use crate::table::full;
+use crate::table::record_batch::RecordBatch;
 use crate::table::shape::check_shape;
 
 /// How thoroughly the parts of a column are compared with its type.
@@ -78,5 +79,25 @@ impl Column {
             self.mark_checked();
         }
         Ok(())
+    }
+    /// As [`Column::check`], with the column's name in the error.
+    pub(crate) fn check_named(&self, name: &str, checks: Checks) -> Result<()> {
+        self.check(checks).map_err(|error| error.within(format_args!("column {}", short(name))))
+    }
+}
+
+impl RecordBatch {
+    /// Compares the columns with the rules of their types, as [`Column::check`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Column::check`], with the name of the column.
+    #[doc(hidden)]
+    pub fn check(&self, checks: Checks) -> Result<()> {
+        if checks == Checks::Shape {
+            return Ok(());
+        }
+        let mut fields = self.schema().fields().iter().zip(self.columns());
+        fields.try_for_each(|(field, column)| column?.check_named(field.name(), checks))
     }
 }

@@ -8,7 +8,7 @@ use crate::buffer::ShareGuard;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::arrow_ipc::IpcFile;
-use crate::exchange::files::set_tables::written;
+use crate::exchange::files::set_tables::write_checked;
 use crate::exchange::protocol::channel::{Receiver, Sender};
 use crate::table::RecordBatchReader;
 
@@ -51,7 +51,7 @@ impl Sender {
         let nbytes = {
             let (buffer, _) = loan.array().buffer()?;
             let mut writer = SlotWriter { guard: buffer.share()?, at: 0, is_full: false };
-            match written(&mut writer, reader, true) {
+            match write_checked(&mut writer, reader, true) {
                 Err(_) if writer.is_full => {
                     let text = format!(
                         "the table does not fit into a slot, which has {room} bytes; send fewer rows at a time, or make \

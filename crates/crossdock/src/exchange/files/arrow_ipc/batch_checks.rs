@@ -1,20 +1,23 @@
 //! Batches that another process wrote are checked when they are first read.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{Result, short};
+use crate::error::Result;
+use crate::memory::fork::get_or_make;
 use crate::table::{Checks, Column, Schema};
 
-/// Which batches met `Checks::Full`, if they are checked.
+/// Which columns of which batches met `Checks::Full`, if they are checked.
 pub(super) struct BatchChecks {
-    are_checked: Option<Box<[AtomicBool]>>,
+    /// The flags of a batch are made when it is first read.
+    are_checked: Option<Box<[OnceLock<Box<[AtomicBool]>>]>>,
 }
 
 impl BatchChecks {
     pub(super) fn new(checks: Checks, batches: usize) -> Self {
         let are_checked = match checks {
             Checks::Shape => None,
-            Checks::Full => Some((0..batches).map(|_| AtomicBool::new(false)).collect()),
+            Checks::Full => Some((0..batches).map(|_| OnceLock::new()).collect()),
         };
         Self { are_checked }
     }
@@ -28,19 +31,22 @@ impl BatchChecks {
         columns: &[Column],
         only: Option<usize>,
     ) -> Result<()> {
-        let Some(is_checked) = self.are_checked.as_ref().and_then(|all| all.get(batch)) else {
+        let Some(are_checked) = self.are_checked.as_ref().and_then(|all| all.get(batch)) else {
             return Ok(());
         };
-        if is_checked.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let fields = schema.fields().iter().skip(only.unwrap_or(0));
-        for (field, column) in fields.zip(columns).filter(|(_, column)| !column.is_aliased()) {
-            let checked = column.check(Checks::Full);
-            checked.map_err(|error| error.within(format_args!("column {}", short(field.name()))))?;
-        }
-        if only.is_none() && columns.iter().all(Column::is_constant) {
-            is_checked.store(true, Ordering::Relaxed);
+        let fields = schema.fields();
+        let are_checked: &Box<[AtomicBool]> =
+            get_or_make(are_checked, || fields.iter().map(|_| AtomicBool::new(false)).collect());
+        let first = only.unwrap_or(0);
+        let fields = fields.iter().zip(are_checked).skip(first);
+        for ((field, is_checked), column) in fields.zip(columns) {
+            if column.is_aliased() || is_checked.load(Ordering::Relaxed) {
+                continue;
+            }
+            column.check_named(field.name(), Checks::Full)?;
+            if column.is_constant() {
+                is_checked.store(true, Ordering::Relaxed);
+            }
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use crate::exchange::protocol::hold::{DraftSet, Set, TableExtent};
 use crate::memory::copied_bytes_here;
 use crate::table::{Checks, RecordBatch, RecordBatchReader, Schema};
 
-/// The table in the bytes of a file, each batch of which was read, and met these checks; `None` for
-/// another format.
+/// The table in the bytes of a file. Each batch that is not compressed was read, and met these
+/// checks. `None` for another format.
 pub(in crate::exchange::files) fn opened(
     options: &OpenOptions,
     bytes: &Buffer,
@@ -31,9 +31,9 @@ pub(in crate::exchange::files) fn opened(
         }
         let before = copied_bytes_here();
         let batch = file.batch(index)?;
-        check(&batch, checks).map_err(|error| error.within(format_args!("batch {index}")))?;
+        batch.check(checks).map_err(|error| error.within(format_args!("batch {index}")))?;
         if copied_bytes_here() != before {
-            encoded = encoded.or(Some("a table with dictionaries in several parts"));
+            encoded = encoded.or(Some("a table with unaligned buffers or with dictionaries in parts"));
         }
     }
     let (rows, columns) = (file.rows()?, file.schema().fields().len());
@@ -41,23 +41,14 @@ pub(in crate::exchange::files) fn opened(
     Ok(Some(HeldTable { file, extent, encoded_because: encoded }))
 }
 
-/// Compares the columns of a batch with the rules of their types.
-fn check(batch: &RecordBatch, checks: Checks) -> Result<()> {
-    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        let checked = column.and_then(|column| column.check(checks));
-        checked.map_err(|error| error.within(format_args!("column {}", short(field.name()))))?;
-    }
-    Ok(())
-}
-
 /// Writes a table without compression. Returns its rows and columns.
 pub(in crate::exchange::files) fn write(writer: &mut dyn Write, table: &HeldTable) -> Result<(usize, usize)> {
     // A stream may replace its dictionaries, which a file cannot.
-    written(writer, &mut table.file.reader(), table.file.is_stream())
+    write_checked(writer, &mut table.file.reader(), table.file.is_stream())
 }
 
 /// Checks and writes all batches. Returns the rows and columns.
-pub(in crate::exchange::files) fn written(
+pub(in crate::exchange::files) fn write_checked(
     mut writer: &mut dyn Write,
     reader: &mut dyn RecordBatchReader,
     is_stream: bool,
@@ -84,7 +75,7 @@ impl RecordBatchReader for CheckedReader<'_> {
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let Some(batch) = self.reader.next_batch()? else { return Ok(None) };
-        check(&batch, Checks::Full)?;
+        batch.check(Checks::Full)?;
         self.rows = self.rows.saturating_add(batch.len());
         Ok(Some(batch))
     }
@@ -117,7 +108,7 @@ impl DraftSet {
     /// `is_conflict` if the set has the name; as [`IpcOptions::write_file`]; `is_malformed` and
     /// others for columns that break the rules of their types. The set is then as before.
     pub fn write_table(&mut self, name: &str, reader: &mut dyn RecordBatchReader) -> Result<()> {
-        self.append_table(name, |writer| written(writer, reader, false))
+        self.append_table(name, |writer| write_checked(writer, reader, false))
             .map_err(|error| error.within(format_args!("table {}", short(name))))
     }
 }

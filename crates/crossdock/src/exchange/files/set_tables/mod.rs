@@ -16,7 +16,7 @@ use crate::exchange::protocol::hold::TableExtent;
 #[cfg(not(feature = "arrow-ipc"))]
 pub(super) use disabled::{opened, write};
 #[cfg(feature = "arrow-ipc")]
-pub(super) use enabled::{opened, write, written};
+pub(super) use enabled::{opened, write, write_checked};
 
 /// The table of a file.
 pub(super) struct HeldTable {
