@@ -29,10 +29,14 @@ static VALUE image_initialize(VALUE object, VALUE height, VALUE width)
 {
   image *self;
   TypedData_Get_Struct(object, image, &image_type, self);
-  self->shape[0] = NUM2UINT(height) % 10001;
-  self->shape[1] = NUM2UINT(width) % 10001;
+  if (self->pixels != NULL)
+    rb_raise(rb_eRuntimeError, "the image has pixels already, which a view may lend");
+  unsigned int rows = NUM2UINT(height), columns = NUM2UINT(width);
+  if (rows > 10000 || columns > 10000)
+    rb_raise(rb_eArgError, "an image of %u x %u pixels; the most is 10000 x 10000", rows, columns);
+  self->shape[0] = rows;
+  self->shape[1] = columns;
   self->shape[2] = 3;
-  free(self->pixels);
   self->pixels = calloc((size_t)(self->shape[0] * self->shape[1] * 3) + 1, 1);
   if (self->pixels == NULL)
     rb_raise(rb_eNoMemError, "no memory for the pixels");

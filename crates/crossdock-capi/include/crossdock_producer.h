@@ -1,6 +1,6 @@
 /* Exports an array of your library by DLPack, Arrow's C Data interface and Ruby's MemoryView, in
  * place, from one description. Copy this file into your library: it needs no other one, and nothing
- * to link. C99, C++11, or later.
+ * to link. GCC or Clang; C99, C++11, or later.
  *
  *   xdp_memory memory = xdp_describe(image->pixels, XDP_UINT8, 3, shape);
  *   memory.owner = image;
@@ -242,11 +242,7 @@ static inline void xdp_give_back_(xdp_owner_ owner)
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-#if defined(__GNUC__) || defined(__clang__)
 #define XDP_MAY_ALIAS_ __attribute__((may_alias))
-#else
-#define XDP_MAY_ALIAS_
-#endif
 
 /* The structs of DLPack 1.1 under names of this file. */
 typedef struct XDP_MAY_ALIAS_ xdp_tensor_ {

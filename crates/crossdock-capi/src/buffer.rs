@@ -22,25 +22,27 @@ pub const XD_BIRTH_ALIASED: i32 = 3;
 /// `void release(void *context)`.
 pub type Release = unsafe extern "C" fn(context: *mut c_void);
 
-/// The owner of adopted memory.
+/// The owner of a context that the caller passed: that of adopted memory, or of functions.
 ///
 /// # Invariants
 ///
-/// 1. The function may be called with the context on any thread. Only `drop` calls it.
-struct Owner {
-    release: Option<Release>,
-    context: *mut c_void,
+/// 1. Any thread may call `release`, and the functions that the caller passed beside it, with the
+///    context, until `release` is called. Only `drop` calls `release`.
+pub(crate) struct CallerContext {
+    pub(crate) context: *mut c_void,
+    pub(crate) release: Option<Release>,
 }
 
-// SAFETY: Owner 1: any thread may call the function with the context, and nothing else uses the
-// context.
-unsafe impl Send for Owner {}
+// SAFETY: CallerContext 1: any thread may call the functions with the context.
+unsafe impl Send for CallerContext {}
+// SAFETY: CallerContext 1: any thread may call the functions with the context.
+unsafe impl Sync for CallerContext {}
 
-impl Drop for Owner {
+impl Drop for CallerContext {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: Owner 1: the function may be called with this context on any thread, and only
-            // this drop calls it, once.
+            // SAFETY: CallerContext 1: any thread may call it with this context, and only this drop
+            // calls it, once.
             unsafe { release(self.context) };
         }
     }
@@ -94,9 +96,9 @@ pub unsafe extern "C" fn xd_buffer_adopt(
     context: *mut c_void,
     error: ErrorOut<'_>,
 ) -> Handle<Buffer> {
-    // Clause 3 of `# Safety` is Owner 1. The owner exists before anything can fail, so that
+    // Clause 3 of `# Safety` is CallerContext 1. The owner exists before anything can fail, so that
     // `release` is called once on every path.
-    let owner = Owner { release, context };
+    let owner = CallerContext { context, release };
     fallible(error, move || {
         let birth = birth_of(birth)?;
         let release = move || drop(owner);

@@ -1,7 +1,8 @@
 //! Names of the caller that the library keeps for ever.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+
+use crossdock::device::driver::ForkLock;
 
 use crate::error::{Failure, Result, XD_ERROR_EXHAUSTED};
 
@@ -10,7 +11,8 @@ const MOST: usize = 4096;
 /// The most bytes of a name.
 const MOST_NBYTES: usize = 256;
 
-static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+/// A forked child can take it, too.
+static NAMES: ForkLock<BTreeSet<&'static str>> = ForkLock::new(BTreeSet::new());
 
 /// The name, as a text that lives for ever: one for all equal names.
 ///
@@ -22,7 +24,7 @@ pub(crate) fn lasting(name: &str) -> Result<&'static str> {
         let text = format!("the argument `name` has {} bytes; it may have {MOST_NBYTES}", name.len());
         return Err(Failure::argument(text));
     }
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = NAMES.lock();
     if let Some(known) = names.get(name) {
         return Ok(known);
     }

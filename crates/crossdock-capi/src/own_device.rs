@@ -12,7 +12,7 @@ use crossdock::device::{
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{Error, Result};
 
-use crate::buffer::Release;
+use crate::buffer::{CallerContext, Release};
 use crate::error::Failure;
 use crate::foreign::{given, text};
 use crate::guard::{ErrorOut, fallible};
@@ -67,31 +67,6 @@ pub struct XdDeviceDriver {
     pub context: *mut c_void,
 }
 
-/// The owner of the context.
-///
-/// # Invariants
-///
-/// 1. Any thread may call the driver's functions with the context, until `release`, which only
-///    `drop` calls.
-struct Context {
-    context: *mut c_void,
-    release: Option<Release>,
-}
-
-// SAFETY: Context 1: any thread may call the functions with the context.
-unsafe impl Send for Context {}
-// SAFETY: Context 1: any thread may call the functions with the context.
-unsafe impl Sync for Context {}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: Context 1: only this drop calls it, once.
-            unsafe { release(self.context) };
-        }
-    }
-}
-
 /// The functions of a driver.
 struct Functions {
     kind: [DeviceKind; 1],
@@ -101,8 +76,17 @@ struct Functions {
     allocate: DeviceAllocate,
     free: DeviceFree,
     copy: DeviceCopy,
-    context: Context,
+    context: CallerContext,
     generation: u64,
+}
+
+impl Drop for Functions {
+    fn drop(&mut self) {
+        // A forked child has a copy of the context, whose resources are its parent's.
+        if self.generation != generation() {
+            self.context.release = None;
+        }
+    }
 }
 
 impl Functions {
@@ -129,7 +113,7 @@ impl Functions {
         if self.generation != generation() {
             return Ok(());
         }
-        // SAFETY: Context 1; the object came from `allocate`, with this number of bytes, and its
+        // SAFETY: CallerContext 1; the object came from `allocate`, with this number of bytes, and its
         // only owner releases it once.
         let status = unsafe { (self.free)(self.context.context, place.ordinal(), object, nbytes) };
         self.checked(place, "free", nbytes, status)
@@ -206,7 +190,7 @@ impl MemoryManager for OwnMemory {
         functions.check_generation(place)?;
         self.meter.check(nbytes)?;
         let (mut object, size) = (ptr::null_mut(), nbytes.max(1));
-        // SAFETY: Context 1; the object is written by this call only.
+        // SAFETY: CallerContext 1; the object is written by this call only.
         let status = unsafe {
             (functions.allocate)(functions.context.context, place.ordinal(), size, &raw mut object)
         };
@@ -243,7 +227,7 @@ impl MemoryManager for OwnMemory {
         let (to, to_offset, to_host) = self.side(transfer.dst())?;
         let nbytes = transfer.nbytes();
         let copy = XdDeviceCopy { to, to_offset, from, from_offset, nbytes, to_host, from_host };
-        // SAFETY: Context 1; the transfer's leases permit to read the source and to write the
+        // SAFETY: CallerContext 1; the transfer's leases permit to read the source and to write the
         // destination, which have as many bytes and do not overlap (Transfer 1).
         let status = unsafe {
             (self.functions.copy)(self.functions.context.context, self.place.ordinal(), &raw const copy)
@@ -259,7 +243,7 @@ impl MemoryManager for OwnMemory {
 /// An object of the driver, which its release receives on any thread.
 struct SendObject(*mut c_void);
 
-// SAFETY: Context 1: the driver's functions accept the object on any thread.
+// SAFETY: CallerContext 1: the driver's functions accept the object on any thread.
 unsafe impl Send for SendObject {}
 
 /// Registers devices of the caller.
@@ -272,9 +256,9 @@ unsafe impl Send for SendObject {}
 ///    object of the kind equals; `copy` accesses only the bytes that it is told.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_device_register(driver: Option<&XdDeviceDriver>, error: ErrorOut<'_>) -> bool {
-    // Clause 2 of `# Safety` is Context 1. The owner exists before anything can fail, so that
+    // Clause 2 of `# Safety` is CallerContext 1. The owner exists before anything can fail, so that
     // `release` is called once on every path.
-    let context = driver.map(|driver| Context { context: driver.context, release: driver.release });
+    let context = driver.map(|driver| CallerContext { context: driver.context, release: driver.release });
     fallible(error, || {
         let (driver, context) = (*given(driver, "driver")?, given(context, "driver")?);
         if driver.count < 0 {

@@ -14,7 +14,7 @@ use crossdock::element::DType;
 use crossdock::pool::{ALIGNMENT, AllocOptions, Hints, Pool, Statistics, take_damage};
 
 use crate::array::{XdArray, hand_over_array, order_of};
-use crate::buffer::Release;
+use crate::buffer::{CallerContext, Release};
 use crate::error::Failure;
 use crate::foreign::{emptied, given, lengths, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
@@ -276,31 +276,6 @@ pub struct XdAllocator {
     pub context: *mut c_void,
 }
 
-/// The owner of the context.
-///
-/// # Invariants
-///
-/// 1. Any thread may call the allocator's functions with the context, until `release`, which only
-///    `drop` calls.
-struct AllocatorContext {
-    context: *mut c_void,
-    release: Option<Release>,
-}
-
-// SAFETY: AllocatorContext 1: any thread may call the functions with the context.
-unsafe impl Send for AllocatorContext {}
-// SAFETY: AllocatorContext 1: any thread may call the functions with the context.
-unsafe impl Sync for AllocatorContext {}
-
-impl Drop for AllocatorContext {
-    fn drop(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: AllocatorContext 1: only this drop calls it, once.
-            unsafe { release(self.context) };
-        }
-    }
-}
-
 /// The caller's functions.
 ///
 /// # Invariants
@@ -309,7 +284,7 @@ impl Drop for AllocatorContext {
 struct OwnAllocator {
     allocate: Allocate,
     free: Free,
-    context: AllocatorContext,
+    context: CallerContext,
 }
 
 // SAFETY: OwnAllocator 1: a block is valid until it is freed, also if this value is moved; the
@@ -321,7 +296,7 @@ unsafe impl Allocator for OwnAllocator {
             let dangling = NonNull::without_provenance(layout.align().try_into().map_err(|_| AllocError)?);
             return Ok(NonNull::slice_from_raw_parts(dangling, 0));
         }
-        // SAFETY: AllocatorContext 1: any thread may call it with the context.
+        // SAFETY: CallerContext 1: any thread may call it with the context.
         let block = unsafe { (self.allocate)(self.context.context, nbytes, align) };
         let found = NonNull::new(block.cast::<u8>()).ok_or(AllocError)?;
         if !found.addr().get().is_multiple_of(align) {
@@ -353,10 +328,10 @@ pub unsafe extern "C" fn xd_pool_over(
     allocator: Option<&XdAllocator>,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    // Clause 2 of `# Safety` is AllocatorContext 1. The owner exists before anything can fail, so
+    // Clause 2 of `# Safety` is CallerContext 1. The owner exists before anything can fail, so
     // that `release` is called once on every path.
     let context = allocator
-        .map(|allocator| AllocatorContext { context: allocator.context, release: allocator.release });
+        .map(|allocator| CallerContext { context: allocator.context, release: allocator.release });
     fallible(error, || {
         let (allocator, context) = (*given(allocator, "allocator")?, given(context, "allocator")?);
         let allocate = given(allocator.allocate, "allocator->allocate")?;

@@ -10,6 +10,7 @@ pub(crate) fn table_words(advice: Advice) -> &'static str {
         | Advice::ReadByValueOrCopy
         | Advice::ShareOrCopy
         | Advice::SharePinOrCopy => "copy each column with `xd_column_compact`",
+        Advice::CopyToCpu => "copy the arrays of its columns to the CPU with `xd_array_to_device`",
         other => words(other),
     }
 }

@@ -13,8 +13,8 @@ extern "C" {
 /* ===== pools ===== */
 
 /* A source of memory, with statistics and perhaps a limit. A pool lives until its last handle and
- * its last buffer are freed, in any order. Any thread may use it. Names live for ever: at most 4096
- * different ones, of at most 256 bytes, else XD_ERROR_EXHAUSTED. */
+ * its last buffer are freed, in any order. Any thread may use it. Names live for ever: a name of more
+ * than 256 bytes is XD_ERROR_ARGUMENT, a 4097th different one XD_ERROR_EXHAUSTED. */
 typedef struct xd_pool xd_pool_t;
 
 /* A handle on the pool that functions without a pool use. CROSSDOCK_POOL and CROSSDOCK_POOL_DEBUG in

@@ -155,6 +155,10 @@ static void arrays_go_to_a_device_of_callbacks_and_back(struct board *board)
     live = board->live;
     xd_array_free(there);
     CHECK(board->live == live);
+    xd_buffer_free(none);
+    xd_array_free(crossed), xd_array_free(whole), xd_array_free(packed), xd_array_free(again);
+    xd_array_free(columns), xd_array_free(here), xd_array_free(row);
+    CHECK(xd_device_unregister(KIND, &error) && board->released == 0 && board->live == live);
     _exit(0);
   }
   int status = 1;

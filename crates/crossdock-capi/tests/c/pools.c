@@ -77,6 +77,27 @@ static void pools_have_their_sources(void)
   xd_pool_free(all);
 }
 
+/* The last test of the process: no new name is left. */
+static void names_are_limited(void)
+{
+  enum { MOST = 4096 };
+  xd_pool_t *all = xd_pool_default(&error), *pool = all;
+  char name[16];
+  int made = 0;
+  for (; made < MOST + 1 && pool != NULL; made++) {
+    (void)snprintf(name, sizeof name, "name %d", made);
+    pool = xd_pool_proxy(all, name, &error);
+    if (pool != NULL)
+      xd_pool_free(pool);
+  }
+  CHECK_ERROR(XD_ERROR_EXHAUSTED, "4096");
+  CHECK(made > MOST - 8 && made <= MOST); /* the other tests have a few, and the last one failed */
+  pool = xd_pool_proxy(all, "name 0", &error);
+  CHECK(pool != NULL);
+  xd_pool_free(pool);
+  xd_pool_free(all);
+}
+
 /* In a damaged block, which is never freed: instruments find that it is reachable. */
 static volatile uint8_t *past;
 
@@ -197,5 +218,6 @@ int main(void)
   damage_is_found();
   an_allocator_is_a_source();
   the_ledger_says_why_memory_is_alive();
+  names_are_limited();
   return 0;
 }
