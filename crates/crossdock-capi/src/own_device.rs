@@ -113,8 +113,8 @@ impl Functions {
         if self.generation != generation() {
             return Ok(());
         }
-        // SAFETY: CallerContext 1; the object came from `allocate`, with this number of bytes, and its
-        // only owner releases it once.
+        // SAFETY: CallerContext 1; the object came from `allocate`, with this number of bytes, and
+        // its only owner releases it once.
         let status = unsafe { (self.free)(self.context.context, place.ordinal(), object, nbytes) };
         self.checked(place, "free", nbytes, status)
     }

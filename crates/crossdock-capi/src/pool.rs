@@ -330,8 +330,8 @@ pub unsafe extern "C" fn xd_pool_over(
 ) -> Handle<Pool> {
     // Clause 2 of `# Safety` is CallerContext 1. The owner exists before anything can fail, so
     // that `release` is called once on every path.
-    let context = allocator
-        .map(|allocator| CallerContext { context: allocator.context, release: allocator.release });
+    let context =
+        allocator.map(|allocator| CallerContext { context: allocator.context, release: allocator.release });
     fallible(error, || {
         let (allocator, context) = (*given(allocator, "allocator")?, given(context, "allocator")?);
         let allocate = given(allocator.allocate, "allocator->allocate")?;

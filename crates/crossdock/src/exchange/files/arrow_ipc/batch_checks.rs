@@ -7,10 +7,12 @@ use crate::error::Result;
 use crate::memory::fork::get_or_make;
 use crate::table::{Checks, Column, Schema};
 
+/// One flag per column of a batch, made when the batch is first read.
+type Flags = OnceLock<Box<[AtomicBool]>>;
+
 /// Which columns of which batches met `Checks::Full`, if they are checked.
 pub(super) struct BatchChecks {
-    /// The flags of a batch are made when it is first read.
-    are_checked: Option<Box<[OnceLock<Box<[AtomicBool]>>]>>,
+    are_checked: Option<Box<[Flags]>>,
 }
 
 impl BatchChecks {
@@ -35,7 +37,7 @@ impl BatchChecks {
             return Ok(());
         };
         let fields = schema.fields();
-        let are_checked: &Box<[AtomicBool]> =
+        let are_checked =
             get_or_make(are_checked, || fields.iter().map(|_| AtomicBool::new(false)).collect());
         let first = only.unwrap_or(0);
         let fields = fields.iter().zip(are_checked).skip(first);
