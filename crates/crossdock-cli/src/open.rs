@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use crossdock::DArray;
 use crossdock::bindings::files::{Selected, Target};
 use crossdock::bindings::{Advice, similar, system_text};
+use crossdock::exchange::files::arrow_ipc::IpcFile;
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
 use crate::shards::Index;
 use crate::words::words;
-use crate::{out, progress, terminal};
+use crate::{out, progress, status, terminal};
 
 /// An opened file, its contents, and the rest of the argument after the file's name.
 #[derive(Debug)]
@@ -184,6 +185,29 @@ impl Opened {
             ))),
         }
     }
+}
+
+/// Opens a file with a table, guarded for any options; `None` for other files, and for those that
+/// cannot be read, of which the reader of arrays has the better suggestions.
+pub(crate) fn table(path: &Path, options: OpenOptions) -> Result<Option<IpcFile>, Failure> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    match options.guarded(true).try_open_table(path) {
+        Ok(file) => Ok(file),
+        Err(error) if error.is_io() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The error of an option of arrays with a file that holds a table.
+pub(crate) fn not_of_table(path: &Path, option: &str) -> Failure {
+    let path = terminal::path(path);
+    Failure::new(format_args!(
+        "{path}: {option} applies to arrays, but the file holds a table; leave it out, or name a column, as \
+        {path}:NAME"
+    ))
+    .with_status(status::USAGE)
 }
 
 /// The file of a target.

@@ -39,8 +39,7 @@ pub(crate) fn lines(table: &mut Table, numbers: impl IntoIterator<Item = usize>,
 }
 
 /// A number of things: "1 row", "2 rows".
-pub(crate) fn counted(count: impl Into<u128>, what: &str) -> String {
-    let count = count.into();
+pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

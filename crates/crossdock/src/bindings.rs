@@ -33,7 +33,7 @@ pub mod explain {
 /// array in a file.
 pub mod files {
     #[cfg(feature = "arrow-ipc")]
-    pub use crate::exchange::files::arrow_ipc::outgoing_rows::OutgoingRows;
+    pub use crate::exchange::files::arrow_ipc::outgoing_rows::{OutgoingRows, RowCounts};
     pub use crate::exchange::files::elements::release_pages;
     pub use crate::exchange::files::new_file::NewFile;
     pub use crate::exchange::files::npy::header::NpyHeader;
@@ -44,6 +44,8 @@ pub mod files {
 
 /// Loads, stores and copies of bytes that another thread, process or library may write meanwhile.
 pub mod racy {
+    #[cfg(target_arch = "x86_64")]
+    pub use crate::memory::racy::vector::load64;
     pub use crate::memory::racy::{copy, load, store};
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (what, written) = match format {
         Format::Arrow => {
             let plan = TablePlan::of_arrays(args, plan)?;
-            (plan.what(), target.write(&plan, None))
+            (plan.what(), target.write(&plan, Some(&bar)))
         }
         _ => (counted(many as u64, "array"), target.write(&plan, is_image.then_some(&bar))),
     };

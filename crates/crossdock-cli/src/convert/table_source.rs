@@ -7,7 +7,7 @@ use crossdock::Casting;
 use crossdock::DArray;
 use crossdock::bindings::files::OutgoingArray;
 use crossdock::bindings::table::with_days;
-use crossdock::element::{ByteOrder, DTypeKind};
+use crossdock::element::{ByteOrder, DType, DTypeKind, TimeUnit};
 use crossdock::exchange::files::arrow_ipc::IpcFile;
 use crossdock::layout::Order;
 use crossdock::table::{
@@ -82,8 +82,8 @@ pub(super) struct Reader<'a> {
     source: &'a TableSource,
     schema: Schema,
     next: usize,
-    /// What is left of a batch that is divided.
-    rest: Option<RecordBatch>,
+    /// What is left of a batch that is divided, and the rows of its parts.
+    rest: Option<(RecordBatch, usize)>,
     most: Option<usize>,
 }
 
@@ -93,29 +93,35 @@ impl RecordBatchReader for Reader<'_> {
     }
 
     fn next_batch(&mut self) -> crossdock::Result<Option<RecordBatch>> {
-        let batch = match self.rest.take() {
-            Some(rest) => rest,
+        let (batch, step) = match self.rest.take() {
+            Some(divided) => divided,
             None => match self.source.batch(self.next)? {
                 Some((batch, next)) => {
                     // Programs that read the new file may rely on the rules of its types.
                     batch.check(Checks::Full)?;
                     self.next = next;
-                    batch
+                    let step = self.step(&batch)?;
+                    (batch, step)
                 }
                 None => return Ok(None),
             },
         };
+        if batch.len() <= step {
+            return Ok(Some(batch));
+        }
+        self.rest = Some((batch.slice(step..)?, step));
+        batch.slice(..step).map(Some)
+    }
+}
+
+impl Reader<'_> {
+    /// The rows of each part of a batch, by the bytes of its buffers, which its parts share.
+    fn step(&self, batch: &RecordBatch) -> crossdock::Result<usize> {
+        let Some(most) = self.most else { return Ok(usize::MAX) };
         let columns = batch.columns().collect::<crossdock::Result<Vec<_>>>()?;
         let nbytes = crossdock::bindings::table::nbytes(&columns);
-        match self.most.filter(|&most| nbytes > most && batch.len() > 1) {
-            None => Ok(Some(batch)),
-            Some(most) => {
-                let rows = (most as u128 * batch.len() as u128 / nbytes as u128).max(1) as usize;
-                let rows = rows.min(batch.len());
-                self.rest = Some(batch.slice(rows..)?).filter(|rest| !rest.is_empty());
-                batch.slice(..rows).map(Some)
-            }
-        }
+        let rows = most as u128 * batch.len() as u128 / nbytes.max(1) as u128;
+        Ok(usize::try_from(rows).unwrap_or(usize::MAX).max(1))
     }
 }
 
@@ -167,10 +173,7 @@ impl TableOfArrays {
         let mut table = Self { schema: Schema::default(), arrays, rows, step };
         let fields = table.columns(0..0)?.into_iter().map(|(name, column)| {
             let ty = column.column_type();
-            // Dates and durations that are not a time are null.
-            let is_time =
-                matches!(ty, ColumnType::Timestamp { .. } | ColumnType::Duration(_) | ColumnType::Date32);
-            Ok(Field::new(name, ty.clone())?.with_nullable(is_time))
+            Ok(Field::new(name, ty.clone())?.with_nullable(is_time(ty)))
         });
         table.schema = Schema::new(fields.collect::<crossdock::Result<Vec<_>>>()?);
         Ok(table)
@@ -186,17 +189,17 @@ impl TableOfArrays {
         let mut columns = Vec::with_capacity(self.arrays.len());
         for (name, outgoing) in &self.arrays {
             let part = outgoing.array().slice_axis(0, rows.clone())?;
-            let part = match is_in_place(outgoing) {
+            let part = match is_as_it_is(outgoing) {
                 true => part,
                 false => outgoing.convert(&part, Order::RowMajor)?,
             };
-            if let Some(fault) = outgoing.array().fault() {
-                return Err(fault);
-            }
             let named = match part.dtype().kind() {
                 DTypeKind::Record(_) => part.to_columns()?,
                 _ => vec![(name.clone(), part)],
             };
+            if let Some(fault) = outgoing.array().fault() {
+                return Err(fault);
+            }
             for (name, array) in named {
                 let column = column(&array).map_err(|error| error.within(format_args!("column {name:?}")))?;
                 columns.push((name, column));
@@ -206,12 +209,28 @@ impl TableOfArrays {
     }
 }
 
-/// Whether the elements are a column without a copy.
-fn is_in_place(outgoing: &OutgoingArray) -> bool {
+/// Whether elements can be null: dates and durations that are not a time are.
+fn is_time(ty: &ColumnType) -> bool {
+    matches!(ty, ColumnType::Timestamp { .. } | ColumnType::Duration(_) | ColumnType::Date32)
+}
+
+/// Whether the elements become columns without a conversion before.
+fn is_as_it_is(outgoing: &OutgoingArray) -> bool {
     let array = outgoing.array();
     outgoing.dtype() == array.dtype()
-        && array.is_contiguous(Order::RowMajor)
-        && matches!(array.dtype().kind(), DTypeKind::Scalar(_))
+        && match array.dtype().kind() {
+            DTypeKind::Scalar(_) => array.is_contiguous(Order::RowMajor),
+            DTypeKind::Record(_) => true,
+            _ => false,
+        }
+}
+
+/// Whether the elements are a column without a copy. Records are divided into fields, and days of
+/// 64 bits become those of 32.
+fn is_in_place(outgoing: &OutgoingArray) -> bool {
+    let dtype = outgoing.dtype();
+    let is_copied = dtype.as_record().is_some() || *dtype == DType::datetime(TimeUnit::DAY);
+    is_as_it_is(outgoing) && !is_copied
 }
 
 /// An array as a column, of which further axes are lists of a fixed size.
@@ -219,8 +238,9 @@ fn column(array: &DArray) -> crossdock::Result<Column> {
     let shape = array.shape();
     let mut column = with_days(Column::from_array(array.reshape(&[array.len()])?)?)?;
     for axis in (1..shape.len()).rev() {
-        let item =
-            Field::new("item", column.column_type().clone())?.with_nullable(column.validity().is_some());
+        // As in the schema, which is of no rows.
+        let ty = column.column_type();
+        let item = Field::new("item", ty.clone())?.with_nullable(is_time(ty));
         let ty = ColumnType::FixedList { item: Arc::new(item), len: shape[axis] };
         let len = shape[..axis].iter().product();
         let parts = ColumnParts { len, children: vec![column], ..ColumnParts::default() };

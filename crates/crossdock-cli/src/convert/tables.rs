@@ -8,11 +8,11 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
-use crossdock::bindings::files::{NewFile, OutgoingRows};
+use crossdock::bindings::files::{NewFile, OutgoingRows, RowCounts};
 use crossdock::exchange::files::arrow_ipc::{IpcFile, IpcOptions};
 use crossdock::exchange::files::{Format, OpenOptions};
 use crossdock::table::ColumnType;
@@ -22,7 +22,7 @@ use crate::convert::plan::Plan;
 use crate::convert::table_source::{TableOfArrays, TableSource};
 use crate::convert::target::Output;
 use crate::failure::{Failure, Result};
-use crate::open::split;
+use crate::open::{split, table};
 use crate::table::counted;
 use crate::words::words;
 use crate::{out, terminal};
@@ -59,17 +59,7 @@ impl TablePlan {
         }
         let target = split(target)?;
         let path = target.path().to_owned();
-        if !path.is_file() {
-            return Ok(None);
-        }
-        let options = OpenOptions::new().guarded(true).limit(u64::MAX);
-        let file = match options.try_open_table(&path) {
-            Ok(Some(file)) => file,
-            Ok(None) => return Ok(None),
-            // The reader of arrays has the better suggestions.
-            Err(error) if error.is_io() => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(file) = table(&path, OpenOptions::new().limit(u64::MAX))? else { return Ok(None) };
         let column = match target.rest() {
             "" => None,
             rest => match file.schema().index_of(rest.strip_prefix('.').unwrap_or(rest)) {
@@ -80,12 +70,7 @@ impl TablePlan {
         };
         match (args.changes(), format) {
             (Some(option), Format::Arrow) if column.is_none() => {
-                let path = terminal::path(&path);
-                return Err(Failure::new(format_args!(
-                    "{path}: {option} applies to arrays, but the file holds a table; leave it out, or name a \
-                    column, as {path}:NAME"
-                ))
-                .with_status(crate::status::USAGE));
+                return Err(crate::open::not_of_table(&path, option));
             }
             (Some(_), _) => return Ok(None),
             (None, _) => {}
@@ -105,7 +90,8 @@ impl TablePlan {
         file: &IpcFile,
         column: Option<usize>,
     ) -> Result<Self> {
-        let rows = file.rows()?;
+        let counts = RowCounts::of(file)?;
+        let rows = counts.rows();
         let (contents, columns, nbytes) = match format {
             Format::Arrow => {
                 let source = TableSource::File { file: file.clone(), column };
@@ -115,8 +101,8 @@ impl TablePlan {
             _ => {
                 note_losses(path, file, column);
                 let arrays = match column {
-                    Some(index) => vec![(index, outgoing(path, file, index)?)],
-                    None => convertible(args, path, file)?,
+                    Some(index) => vec![(index, outgoing(path, file, index, &counts)?)],
+                    None => convertible(args, path, file, &counts)?,
                 };
                 let named = |(index, rows): (usize, OutgoingRows)| {
                     let name = file.schema().fields()[index].name().to_owned();
@@ -132,7 +118,7 @@ impl TablePlan {
                     _ if count == 1 => TableContents::Npy(named(arrays[0].clone()).1),
                     _ => {
                         let indices: Vec<usize> = arrays.iter().map(|&(index, _)| index).collect();
-                        let records = OutgoingRows::records(file, &indices);
+                        let records = OutgoingRows::records(file, &indices, &counts);
                         let records = records.map_err(|error| within(path, &error))?;
                         TableContents::Npy(records.streamed(args.memory, |_| {}))
                     }
@@ -273,9 +259,13 @@ struct Comparing {
 
 impl Write for Comparing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut found = vec![0; bytes.len().min(1 << 18)];
-        let read = self.file.read(&mut found)?;
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let found = self.file.fill_buf()?;
+        let read = found.len().min(bytes.len());
         self.differs |= read == 0 || found[..read] != bytes[..read];
+        self.file.consume(read);
         match self.differs {
             false => Ok(read),
             true => Err(io::Error::other("other bytes were read than written")),
@@ -288,15 +278,20 @@ impl Write for Comparing {
 }
 
 /// One column as an array.
-fn outgoing(path: &Path, file: &IpcFile, index: usize) -> Result<OutgoingRows> {
-    OutgoingRows::column(file, index).map_err(|error| within(path, &error))
+fn outgoing(path: &Path, file: &IpcFile, index: usize, counts: &RowCounts) -> Result<OutgoingRows> {
+    OutgoingRows::column(file, index, counts).map_err(|error| within(path, &error))
 }
 
 /// The columns that are arrays; the others are an error, or a note each.
-fn convertible(args: &Args, path: &Path, file: &IpcFile) -> Result<Vec<(usize, OutgoingRows)>> {
+fn convertible(
+    args: &Args,
+    path: &Path,
+    file: &IpcFile,
+    counts: &RowCounts,
+) -> Result<Vec<(usize, OutgoingRows)>> {
     let mut found = Vec::new();
     for index in 0..file.schema().fields().len() {
-        match OutgoingRows::column(file, index) {
+        match OutgoingRows::column(file, index, counts) {
             Ok(rows) => found.push((index, rows)),
             Err(error) if args.skip_refused => {
                 let path = terminal::path(path);

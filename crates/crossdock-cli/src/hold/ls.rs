@@ -93,7 +93,7 @@ fn entries(set: &Set, as_json: bool) -> Result<ExitCode> {
                 );
                 rows.push([shown, "table".to_owned(), shape]);
                 listed.push(json!({
-                    "name": terminal::json(name), "kind": "table", "rows": rows_of_table, "columns": columns,
+                    "name": name, "kind": "table", "rows": rows_of_table, "columns": columns,
                 }));
             }
             None => {
@@ -101,7 +101,7 @@ fn entries(set: &Set, as_json: bool) -> Result<ExitCode> {
                 let dtype = array.dtype().to_string();
                 rows.push([shown, terminal::shown(&dtype), format!("{:?}", array.shape())]);
                 listed.push(json!({
-                    "name": terminal::json(name), "kind": "array", "dtype": dtype, "shape": array.shape(),
+                    "name": name, "kind": "array", "dtype": dtype, "shape": array.shape(),
                     "nbytes": array.nbytes(),
                 }));
             }

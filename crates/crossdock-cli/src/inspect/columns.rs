@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crossdock::bindings::files::RowCounts;
 use crossdock::element::Value;
 use crossdock::exchange::files::OpenOptions;
 use crossdock::exchange::files::arrow_ipc::IpcFile;
@@ -12,6 +13,7 @@ use serde_json::{Map, json};
 
 use crate::failure::{Failure, Result};
 use crate::inspect::{Answer, Args};
+use crate::open;
 use crate::table;
 use crate::terminal;
 use crate::terminal::shown;
@@ -27,16 +29,10 @@ const MOST_COLUMNS: usize = 50;
 /// What is printed about a table; `None` if the target is not a whole file with one.
 pub(super) fn answer(args: &Args, target: &OsStr) -> Result<Option<Answer>> {
     let path = Path::new(target);
-    if args.is_listing() || args.protocols || !path.is_file() {
+    if args.is_listing() || args.protocols {
         return Ok(None);
     }
-    let file = match OpenOptions::new().guarded(true).try_open_table(path) {
-        Ok(Some(file)) => file,
-        Ok(None) => return Ok(None),
-        // The reader of arrays has the better suggestions.
-        Err(error) if error.is_io() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(file) = open::table(path, OpenOptions::new())? else { return Ok(None) };
     let described = describe(args, path, &file);
     // If the file shrank, no other result is valid.
     match file.buffer().fault() {
@@ -55,26 +51,20 @@ struct Summary {
 }
 
 fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
-    let rows = file.rows()?;
-    let fields = file.schema().fields();
-    let mut nulls = vec![0u64; fields.len()];
-    for batch in 0..file.len() {
-        for (sum, count) in nulls.iter_mut().zip(file.null_counts(batch)?) {
-            *sum += count as u64;
-        }
-    }
+    let counts = RowCounts::of(file)?;
+    let (rows, fields) = (counts.rows(), file.schema().fields());
     let extremes = if args.stats { extremes(file)? } else { vec![None; fields.len()] };
-    let columns = fields.iter().zip(nulls).zip(extremes).map(|((field, nulls), extremes)| Summary {
+    let columns = fields.iter().zip(counts.nulls()).zip(extremes).map(|((field, nulls), extremes)| Summary {
         name: field.name().to_owned(),
         ty: field.column_type().to_string(),
-        nulls,
+        nulls: *nulls as u64,
         extremes,
     });
     let columns: Vec<_> = columns.collect();
     if args.json {
         let mut all = json!({
             "schema": SCHEMA,
-            "path": terminal::json(&path.to_string_lossy()),
+            "path": path.to_string_lossy(),
             "format": if file.is_stream() { "Arrow IPC stream" } else { "Arrow IPC file" },
             "rows": rows,
             "batches": file.len(),
@@ -105,12 +95,12 @@ fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
 
 fn as_json(column: &Summary) -> serde_json::Value {
     let mut all = Map::new();
-    all.insert("name".into(), terminal::json(&column.name).into());
-    all.insert("type".into(), terminal::json(&column.ty).into());
+    all.insert("name".into(), column.name.as_str().into());
+    all.insert("type".into(), column.ty.as_str().into());
     all.insert("nulls".into(), column.nulls.into());
     if let Some((least, greatest)) = &column.extremes {
-        all.insert("min".into(), terminal::json(least).into());
-        all.insert("max".into(), terminal::json(greatest).into());
+        all.insert("min".into(), least.as_str().into());
+        all.insert("max".into(), greatest.as_str().into());
     }
     all.into()
 }

@@ -21,7 +21,7 @@ use crossdock::view::{CopyPolicy, Refusal, Request};
 pub(crate) use self::description::order_letter;
 pub(crate) use self::process_lease::ProcessLease;
 use crate::failure::Failure;
-use crate::open::{Archive, Opened, options, split};
+use crate::open::{self, Archive, Opened, options, split};
 use crate::source::Source;
 use crate::words::words;
 use crate::{out, progress, status, terminal};
@@ -200,17 +200,14 @@ impl Args {
     /// The bytes of an Arrow IPC file; `None` if the target is not one, or more than its name.
     fn table(&self, target: &OsStr) -> Result<Option<Lent>, Failure> {
         let target = split(target)?;
-        if !target.rest().is_empty() || self.raw.is_some() || !target.path().is_file() {
+        if !target.rest().is_empty() || self.raw.is_some() {
             return Ok(None);
         }
-        let options = OpenOptions::new().guarded(true).writable(self.writable);
-        let file = match options.try_open_table(target.path()) {
-            Ok(Some(file)) => file,
-            Ok(None) => return Ok(None),
-            // The reader of arrays has the better suggestions.
-            Err(error) if error.is_io() => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let options = OpenOptions::new().writable(self.writable);
+        let Some(file) = open::table(target.path(), options)? else { return Ok(None) };
+        if self.dtype.is_some() {
+            return Err(open::not_of_table(target.path(), "--dtype"));
+        }
         let buffer = file.buffer().try_clone()?;
         let layout = Layout::contiguous(&[buffer.nbytes()], 1, Order::RowMajor)?;
         let view = DArray::from_buffer(buffer, DType::U8, layout, 0)?;

@@ -181,6 +181,30 @@ fn arrays_and_fields_of_records_become_columns_and_come_back() {
     convert(text(&path), &to, &["--force", "--memory", "2M", "--dtype", "float64"]);
     let file = OpenOptions::new().open_table(&to).unwrap();
     assert_eq!((file.len(), file.rows().unwrap()), (4, 1 << 20));
+    // Dates that are no time are null, in lists too.
+    let times: DArray = Array::from_vec(vec![0i64, i64::MIN, 2, 3], [2, 2]).unwrap().into();
+    let times = times.view_as(&DType::datetime(TimeUnit::NANOSECOND)).unwrap();
+    crossdock::exchange::files::save(&path, &times).unwrap();
+    convert(text(&path), &to, &["--force"]);
+    let file = OpenOptions::new().open_table(&to).unwrap();
+    let lists = file.column(0, 0).unwrap().to_string();
+    assert!(
+        lists.starts_with("[[1970-01-01T00:00:00.000000000, null], [1970-") && !lists.ends_with("null]]")
+    );
+    file.column(0, 0).unwrap().check(Checks::Full).unwrap();
+}
+
+#[test]
+fn a_batch_that_is_compressed_is_divided_into_equal_parts() {
+    let folder = Folder::new("tables-parts");
+    let numbers: DArray = Array::from_vec(vec![1u32; 1 << 20], [1 << 20]).unwrap().into();
+    let batch = RecordBatch::from_columns([("n", Column::from_array(numbers).unwrap())]).unwrap();
+    let from = saved(&folder, "whole.arrow", &[batch], IpcOptions::new());
+    let to = folder.path("parts.arrow");
+    convert(&from, &to, &["--compress", "lz4", "--memory", "1M"]);
+    let file = OpenOptions::new().open_table(&to).unwrap();
+    let lens: Vec<usize> = (0..file.len()).map(|index| file.batch(index).unwrap().len()).collect();
+    assert_eq!(lens, [1 << 18; 4]);
 }
 
 #[test]
@@ -235,6 +259,8 @@ fn a_table_is_lent_as_the_bytes_of_its_file() {
     }
     // A column is an array, and several are lent by their names.
     let from = text(&folder.path("a.arrow")).to_owned();
+    let said = refusal(&lend(&from, &["--dtype", "float32", "--copy", "if-needed"]), 2);
+    assert!(said.contains("--dtype applies to arrays, but the file holds a table"), "{said}");
     let program = "import json, os; a = json.loads(os.environ['CROSSDOCK_ARRAYS']); \
         print(a['t']['table'], a['t']['dtype'], a['p']['table'], a['p']['dtype'], a['p']['shape'])";
     let (table, column) = (format!("t={from}"), format!("p={from}:.price"));

@@ -18,7 +18,7 @@ use crossdock::DArray;
 use crossdock::bindings::racy;
 use crossdock::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, Value};
 use crossdock::layout::Order;
-use crossdock::view::Request;
+use crossdock::view::{MemoryView, Request};
 
 use crate::failure::Failure;
 use crate::inspect::statistics::sample::{Distribution, Sample};
@@ -140,10 +140,11 @@ fn read(
     if let [part] = parts.as_mut_slice()
         && part.nbytes == itemsize
         && let Some(block) = part.tally.block()
-        && share.layout().is_contiguous(Order::RowMajor)
+        && view.layout().is_contiguous(Order::RowMajor)
         && !share.is_indirect()
     {
-        read_in_place(part, share, block, tick)?;
+        // SAFETY: the conditions above are clause 1 and clause 2.
+        unsafe { read_in_place(part, &view, block, tick) }?;
         return Ok(parts);
     }
     let mut chunks = view.chunks()?;
@@ -158,24 +159,30 @@ fn read(
 }
 
 /// Adds contiguous numbers where they are, without a copy of them.
-fn read_in_place(
+///
+/// # Safety
+///
+/// 1. The elements of the view are contiguous, and not behind pointers.
+/// 2. [`Tally::block`] of the part returned `block`.
+unsafe fn read_in_place(
     part: &mut ScalarPart,
-    share: &DArray,
+    view: &MemoryView,
     block: usize,
     tick: &impl Fn(usize) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let (nbytes, width) = (share.nbytes(), part.scalar.itemsize());
+    let (nbytes, width) = (view.nbytes(), part.scalar.itemsize());
     for start in (0..nbytes).step_by(STRETCH) {
         let stretch = STRETCH.min(nbytes - start);
-        let first = share.as_ptr().wrapping_add(start);
+        let first = view.as_ptr().wrapping_add(start);
         for at in (0..stretch / block).map(|number| number * block) {
-            // SAFETY: these bytes are elements of the array, which the caller holds under a Pin
-            // lease, and `Tally::block` returned this size.
+            // SAFETY: these bytes are elements of the view, by clause 1 of `# Safety`, and its lease
+            // keeps them; clause 2 of `# Safety` is the callee's.
             unsafe { part.tally.add_in_place(first.wrapping_add(at)) };
         }
         let load = |at: usize, bytes: &mut [u8]| {
-            // SAFETY: callers stay within the stretch, whose bytes the caller holds under a Pin
-            // lease, and `bytes` is memory of its own.
+            assert!(bytes.len() <= stretch.saturating_sub(at), "a sample beyond its stretch");
+            // SAFETY: these bytes lie within the stretch, by the check above, and so in the view, by
+            // clause 1 of `# Safety`; its lease keeps them. `bytes` is memory of its own.
             unsafe { racy::copy(first.wrapping_add(at), bytes.as_mut_ptr(), bytes.len()) };
         };
         let mut rest = vec![0; stretch % block];

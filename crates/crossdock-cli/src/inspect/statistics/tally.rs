@@ -55,10 +55,7 @@ impl Tally {
     /// Adds packed bytes, by the widest instructions that the CPU has.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         #[cfg(target_arch = "x86_64")]
-        if std::is_x86_feature_detected!("avx512bw")
-            && std::is_x86_feature_detected!("avx512dq")
-            && std::is_x86_feature_detected!("avx512vl")
-        {
+        if vectors::is_available() {
             // SAFETY: the CPU has these parts of AVX-512, by the check above.
             return unsafe { self.add_avx512(bytes) };
         }
@@ -116,7 +113,7 @@ impl Tally {
         #[cfg(target_arch = "x86_64")]
         if vectors::is_available() {
             return match self {
-                Self::Integers(_, kind, ByteOrder::NATIVE) if vectors::adds(*kind) => Some(vectors::BLOCK),
+                Self::Integers(_, kind, ByteOrder::NATIVE) if kind.is_integer() => Some(vectors::BLOCK),
                 Self::Narrow(_, ByteOrder::NATIVE) | Self::Double(_, ByteOrder::NATIVE) => {
                     Some(vectors::BLOCK)
                 }

@@ -1,6 +1,6 @@
-//! Sums of whole blocks in place, with AVX-512: as fast as memory is read.
+//! Sums of whole blocks in place, with AVX-512.
 //!
-//! Another process may write a mapped file meanwhile, so each vector is loaded by a volatile load.
+//! Another process may write a mapped file meanwhile, so vectors are loaded racily.
 //! Numbers of up to 16 bits are added up as integers, wider ones as doubles: their sum in one block
 //! is exact for integers of 32 bits. Squares of numbers that are far from zero and near each other
 //! would lose digits: such a block is added up again, by distances from its first element, and so
@@ -8,6 +8,7 @@
 
 use std::arch::x86_64::*;
 
+use crossdock::bindings::racy::load64;
 use crossdock::element::ScalarKind;
 
 use crate::inspect::statistics::floats::Floats;
@@ -21,11 +22,6 @@ pub(super) const BLOCK: usize = 1 << 14;
 /// A block whose squared deviations are less than this part of its squares is added up by
 /// distances.
 const CANCELLED: f64 = 1.0 / 1024.0;
-
-/// The bytes of a vector, at any address.
-#[derive(Clone, Copy)]
-#[repr(C, packed)]
-struct Vector(__m512i);
 
 /// A block of numbers, added up as doubles.
 #[derive(Clone, Copy, Debug)]
@@ -69,18 +65,6 @@ pub(super) fn is_available() -> bool {
         && std::is_x86_feature_detected!("avx512vl")
 }
 
-/// Loads a vector.
-///
-/// # Safety
-///
-/// The 64 bytes at `at` may be loaded racily.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn load(at: *const u8) -> __m512i {
-    // SAFETY: `# Safety` permits to load these bytes, at any address: the type is packed.
-    unsafe { at.cast::<Vector>().read_volatile() }.0
-}
-
 /// Adds up numbers of at least 32 bits: a vector of them is one vector of doubles, or two.
 macro_rules! doubles {
     (
@@ -99,14 +83,14 @@ macro_rules! doubles {
             let (mut zeros, mut numbers) = (0, 0);
             let mut sum = [[_mm512_setzero_pd(); PARTS]; 2];
             let mut squares = sum;
-            // SAFETY: clause 1 of `# Safety`.
-            let first = _mm512_cvtsd_f64(($doubles)(($from)(unsafe { load(start) }))[0]);
+            // SAFETY: clause 1 of `# Safety`: the first 64 bytes lie within the block.
+            let first = _mm512_cvtsd_f64(($doubles)(($from)(unsafe { load64(start) }))[0]);
             let origin = if BY_DISTANCE && first.is_finite() { first } else { 0.0 };
             let origins = _mm512_set1_pd(origin);
             for at in (0..BLOCK).step_by(128) {
                 for lane in 0..2 {
                     // SAFETY: clause 1 of `# Safety`: these 64 bytes end within the block.
-                    let values = ($from)(unsafe { load(start.wrapping_add(at + 64 * lane)) });
+                    let values = ($from)(unsafe { load64(start.wrapping_add(at + 64 * lane)) });
                     // If the first one is NaN, these return the second.
                     least[lane] = $min(values, least[lane]);
                     greatest[lane] = $max(values, greatest[lane]);
@@ -217,7 +201,7 @@ unsafe fn sum_64<const SIGNED: bool>(start: *const u8) -> i128 {
     let mask = _mm512_set1_epi64(0xffff_ffff);
     for at in (0..BLOCK).step_by(64) {
         // SAFETY: clause 1 of `# Safety`: these 64 bytes end within the block.
-        let values = unsafe { load(start.wrapping_add(at)) };
+        let values = unsafe { load64(start.wrapping_add(at)) };
         let upper = if SIGNED { _mm512_srai_epi64::<32>(values) } else { _mm512_srli_epi64::<32>(values) };
         low = _mm512_add_epi64(low, _mm512_and_si512(values, mask));
         high = _mm512_add_epi64(high, upper);
@@ -240,13 +224,13 @@ macro_rules! exact {
             let flip = $flip;
             let mut zeros = 0;
             let (mut sum, mut squares) = (_mm512_setzero_si512(), _mm512_setzero_si512());
-            // SAFETY: clause 1 of `# Safety`.
-            let first = unsafe { load(start) };
+            // SAFETY: clause 1 of `# Safety`: the first 64 bytes lie within the block.
+            let first = unsafe { load64(start) };
             let first = if SIGNED { first } else { _mm512_xor_si512(first, flip) };
             let (mut least, mut greatest) = (first, first);
             for at in (0..BLOCK).step_by(64) {
                 // SAFETY: clause 1 of `# Safety`: these 64 bytes end within the block.
-                let bytes = unsafe { load(start.wrapping_add(at)) };
+                let bytes = unsafe { load64(start.wrapping_add(at)) };
                 zeros += ($zeros)(bytes);
                 let values = if SIGNED { bytes } else { _mm512_xor_si512(bytes, flip) };
                 least = $min(values, least);
@@ -322,14 +306,7 @@ macro_rules! adaptive {
     }};
 }
 
-/// The kinds of integers that [`add_integers`] adds.
-pub(super) fn adds(kind: ScalarKind) -> bool {
-    use ScalarKind as Kind;
-    let signed = matches!(kind, Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64);
-    signed || matches!(kind, Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64)
-}
-
-/// Adds a block of integers in native byte order, of a kind that [`adds`] has.
+/// Adds a block of integers in native byte order.
 ///
 /// # Safety
 ///

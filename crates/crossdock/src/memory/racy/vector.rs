@@ -6,7 +6,9 @@
 use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch};
 
 macro_rules! access {
-    ($load:ident, $store:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal) => {
+    ($vis:vis $load:ident, $store:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal) => {
+        /// Loads a vector.
+        ///
         /// # Safety
         ///
         /// 1. `src` is valid for reads of as many initialised bytes as the register has.
@@ -15,7 +17,7 @@ macro_rules! access {
         /// 3. The CPU has the feature that this function enables.
         #[inline]
         #[target_feature(enable = $feature)]
-        pub(crate) unsafe fn $load(src: *const u8) -> $ty {
+        $vis unsafe fn $load(src: *const u8) -> $ty {
             super::seen::read(src, size_of::<$ty>());
             let value: $ty;
             // SAFETY: clause 1 of `# Safety`: `src` is readable for the register's size, at any
@@ -74,9 +76,9 @@ macro_rules! stream {
     };
 }
 
-access!(load16, store16, __m128i, xmm_reg, "avx2", "vmovdqu");
-access!(load32, store32, __m256i, ymm_reg, "avx2", "vmovdqu");
-access!(load64, store64, __m512i, zmm_reg, "avx512f", "vmovdqu64");
+access!(pub(crate) load16, store16, __m128i, xmm_reg, "avx2", "vmovdqu");
+access!(pub(crate) load32, store32, __m256i, ymm_reg, "avx2", "vmovdqu");
+access!(pub load64, store64, __m512i, zmm_reg, "avx512f", "vmovdqu64");
 stream!(stream16, __m128i, xmm_reg, "avx2");
 stream!(stream32, __m256i, ymm_reg, "avx2");
 stream!(stream64, __m512i, zmm_reg, "avx512f");

@@ -35,6 +35,40 @@ pub struct OutgoingRows {
     progress: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
+/// The rows of an Arrow IPC file, and the nulls of each column: counted once for all columns.
+#[derive(Clone, Debug)]
+pub struct RowCounts {
+    rows: usize,
+    nulls: Vec<usize>,
+}
+
+impl RowCounts {
+    /// Reads the metadata of each batch. O(batches × columns).
+    ///
+    /// # Errors
+    ///
+    /// As [`IpcFile::batch`].
+    pub fn of(file: &IpcFile) -> Result<Self> {
+        let mut nulls = vec![0usize; file.schema().fields().len()];
+        for batch in 0..file.len() {
+            for (sum, count) in nulls.iter_mut().zip(file.null_counts(batch)?) {
+                *sum = sum.saturating_add(count);
+            }
+        }
+        Ok(Self { rows: file.rows()?, nulls })
+    }
+
+    /// The nulls of each column.
+    pub fn nulls(&self) -> &[usize] {
+        &self.nulls
+    }
+
+    /// The rows of all batches.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
 /// What becomes the array.
 #[derive(Clone)]
 enum RowsPart {
@@ -44,21 +78,17 @@ enum RowsPart {
 }
 
 impl OutgoingRows {
-    /// A column. O(batches).
+    /// A column. O(1).
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for a type that no array has; `is_value` if elements are null; `is_bounds`;
-    /// as [`IpcFile::batch`].
-    pub fn column(file: &IpcFile, index: usize) -> Result<Self> {
+    /// `is_unsupported` for a type that no array has; `is_value` if elements are null; `is_bounds`.
+    pub fn column(file: &IpcFile, index: usize, counts: &RowCounts) -> Result<Self> {
         let field = file.schema().fields().get(index);
         let field = field.ok_or_else(|| Error::new(Kind::Bounds, format!("there is no column {index}")))?;
         let named = |error: Error| error.within(format_args!("column {:?}", field.name()));
         let empty = entries::empty(field).map_err(named)?;
-        let (rows, mut nulls) = (file.rows()?, 0);
-        for batch in 0..file.len() {
-            nulls += file.null_counts(batch)?.get(index).copied().unwrap_or(0);
-        }
+        let (rows, nulls) = (counts.rows, counts.nulls.get(index).copied().unwrap_or(0));
         if nulls > 0 {
             return Err(named(entries::has_nulls(nulls, rows)));
         }
@@ -67,18 +97,18 @@ impl OutgoingRows {
         Ok(Self::new(file, RowsPart::Column(index), empty.dtype().clone(), shape))
     }
 
-    /// The rows as packed records of the columns with these numbers. O(batches × columns).
+    /// The rows as packed records of the columns with these numbers. O(columns).
     ///
     /// # Errors
     ///
     /// As [`OutgoingRows::column`] and [`RecordBatch::to_records`].
-    pub fn records(file: &IpcFile, columns: &[usize]) -> Result<Self> {
-        columns.iter().try_for_each(|&index| Self::column(file, index).map(drop))?;
+    pub fn records(file: &IpcFile, columns: &[usize], counts: &RowCounts) -> Result<Self> {
+        columns.iter().try_for_each(|&index| Self::column(file, index, counts).map(drop))?;
         let schema = file.schema();
         let empty = schema.fields().iter().map(|field| Column::empty(field.column_type()));
         let empty = RecordBatch::new(schema.clone(), empty.collect::<Result<Vec<_>>>()?, 0)?;
         let dtype = records(&empty.select(columns)?)?.dtype().clone();
-        Ok(Self::new(file, RowsPart::Records(columns.to_vec()), dtype, vec![file.rows()?]))
+        Ok(Self::new(file, RowsPart::Records(columns.to_vec()), dtype, vec![counts.rows]))
     }
 
     fn new(file: &IpcFile, part: RowsPart, dtype: DType, shape: Vec<usize>) -> Self {
@@ -103,7 +133,8 @@ impl OutgoingRows {
     /// # Errors
     ///
     /// `is_unsupported` for a dtype that NumPy cannot express; `is_io` if the writer fails; as
-    /// [`IpcFile::batch`]; `is_fault` if a guarded file shrank.
+    /// [`IpcFile::batch`]; `is_fault` if a guarded file shrank; `is_conflict` if its number of rows
+    /// changed.
     pub fn write(&self, mut writer: impl Write) -> Result<()> {
         let header = NpyHeader::new(self.dtype.clone(), &self.shape, Order::RowMajor)?.to_bytes()?;
         put(&mut writer, &header)?;
