@@ -65,8 +65,9 @@ fn messages_are_shown_with_their_sender_until_a_signal() {
     assert!(line.starts_with("2  ") && line.contains(" s  a table  "), "{line}");
     drop((receiver.receive(NOW).unwrap(), receiver.receive(NOW).unwrap()));
     sender.send_copy(&numbers(&[4]), NOW).unwrap();
-    let shown: Vec<String> =
-        std::iter::from_fn(|| Some(tap.line())).take_while(|line| !line.starts_with("3  ")).collect();
+    let shown: Vec<String> = std::iter::from_fn(|| Some(tap.line()))
+        .take_while(|line| !line.is_empty() && !line.starts_with("3  "))
+        .collect();
     assert!(shown[0].contains("price") && shown[2].trim_end().ends_with("2.5"), "{shown:?}");
     assert_eq!(tap.line(), "    [4]\n");
     sender.send_copy(&numbers(&[5, 6]), NOW).unwrap();
