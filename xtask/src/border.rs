@@ -43,7 +43,7 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     run.exec(run.door.command("cmake", "--build").arg(&build))?;
     // Programs find the installed library by their own path, which comes after Cargo's variable.
     let ctest = |build: &Path| {
-        let mut command = run.door.command("ctest", "--output-on-failure --test-dir");
+        let mut command = run.door.command("ctest", "--output-on-failure --no-tests=error --test-dir");
         command.arg(build).env_remove("LD_LIBRARY_PATH");
         command
     };
@@ -62,12 +62,7 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     run.exec(run.door.command("cmake", "--build").arg(&fetched))?;
     run.exec(&mut ctest(&fetched))?;
 
-    // Meson is in few images.
     run.step("meson");
-    if run.door.command("meson", "--version").output().is_err() {
-        run.note("no Meson: its example was left out");
-        return Ok(());
-    }
     let build = run.door.target.join("xtask/meson");
     if build.exists() {
         fs::remove_dir_all(&build).with_context(|| format!("{} cannot be removed", build.display()))?;

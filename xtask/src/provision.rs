@@ -87,6 +87,7 @@ pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
+pub(crate) const MESON: Need = Need::Program { name: "meson", packages: "meson" };
 /// An OpenCL device on the CPU. OpenCL's loader finds it and is installed with it.
 pub(crate) const POCL: Need = Need::File {
     name: "PoCL",

@@ -9,7 +9,7 @@ use crate::checks;
 use crate::fuzz;
 use crate::newest;
 use crate::provision::{
-    CC, CMAKE, CXX, FFI, GSL, LIBCLANG, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE,
+    CC, CMAKE, CXX, FFI, GSL, LIBCLANG, MESON, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE,
     RMAGICK, RUBY, RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV,
 };
 use crate::ptx;
@@ -61,7 +61,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS, POCL], beside: false, minutes: 25, run: checks::tests },
     Suite { name: "doctest", tier: Tier::Full, what: "the examples in the documentation run", needs: &[CC, CXX], peers: &[], beside: false, minutes: 10, run: checks::doctests },
     Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, CXX, VALGRIND], peers: &[POCL], beside: false, minutes: 15, run: checks::valgrind },
-    Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS], beside: false, minutes: 15, run: border::c },
+    Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS, MESON], beside: false, minutes: 15, run: border::c },
     Suite { name: "builds", tier: Tier::Full, what: "every feature builds without the others", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: checks::builds },
     Suite { name: "ptx", tier: Tier::Full, what: "the kernels for CUDA are those of their source, and are assembled for cards of every generation (ptxas)", needs: &[PTX_VENV], peers: &[], beside: false, minutes: 8, run: ptx::check },
     Suite { name: "python", tier: Tier::Full, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
