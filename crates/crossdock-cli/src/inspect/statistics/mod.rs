@@ -175,14 +175,14 @@ unsafe fn read_in_place(
         let stretch = STRETCH.min(nbytes - start);
         let first = view.as_ptr().wrapping_add(start);
         for at in (0..stretch / block).map(|number| number * block) {
-            // SAFETY: these bytes are elements of the view, by clause 1 of `# Safety`, and its lease
-            // keeps them; clause 2 of `# Safety` is the callee's.
+            // SAFETY: these bytes are elements of the view, by clause 1 of `# Safety`, and its
+            // lease keeps them; clause 2 of `# Safety` is the callee's.
             unsafe { part.tally.add_in_place(first.wrapping_add(at)) };
         }
         let load = |at: usize, bytes: &mut [u8]| {
             assert!(bytes.len() <= stretch.saturating_sub(at), "a sample beyond its stretch");
-            // SAFETY: these bytes lie within the stretch, by the check above, and so in the view, by
-            // clause 1 of `# Safety`; its lease keeps them. `bytes` is memory of its own.
+            // SAFETY: these bytes lie within the stretch, by the check above, and so in the view,
+            // by clause 1 of `# Safety`; its lease keeps them. `bytes` is memory of its own.
             unsafe { racy::copy(first.wrapping_add(at), bytes.as_mut_ptr(), bytes.len()) };
         };
         let mut rest = vec![0; stretch % block];
