@@ -8,9 +8,9 @@ use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, Ar
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 
 use crate::array::{XdArray, array_of, hand_over_array};
-use crate::error::{Failure, Result};
+use crate::error::Result;
 use crate::export::{XD_EXPORT_WHOLE, policy_of};
-use crate::foreign::{emptied, given, text};
+use crate::foreign::{check_both, emptied, given, text};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
 
@@ -94,11 +94,6 @@ fn taken(imported: Imported, validity: Option<&mut Handle<XdArray>>) -> Result<H
     Ok(array)
 }
 
-/// Fails if both structs are null, so that there is nothing to release.
-fn check_any<S, A>(schema: *mut S, column: *mut A) -> Result<()> {
-    if schema.is_null() && column.is_null() { Err(Failure::null("schema")) } else { Ok(()) }
-}
-
 /// Imports a column.
 ///
 /// # Safety
@@ -113,10 +108,11 @@ pub unsafe extern "C" fn xd_array_from_arrow(
 ) -> Handle<XdArray> {
     fallible(error, || {
         let validity = emptied(validity, None);
-        check_any(schema, column)?;
         // SAFETY: `# Safety` is the contract of `take_over`, which accepts null for either struct
         // and releases the other.
-        taken(unsafe { arrow::take_over(schema, column) }?, validity)
+        let imported = unsafe { arrow::take_over(schema, column) };
+        check_both(schema, column, "column")?;
+        taken(imported?, validity)
     })
 }
 
@@ -134,10 +130,11 @@ pub unsafe extern "C" fn xd_array_from_arrow_device(
 ) -> Handle<XdArray> {
     fallible(error, || {
         let validity = emptied(validity, None);
-        check_any(schema, column)?;
         // SAFETY: `# Safety` is the contract of `take_over_device`, which accepts null for either
         // struct and releases the other.
-        taken(unsafe { arrow::take_over_device(schema, column) }?, validity)
+        let imported = unsafe { arrow::take_over_device(schema, column) };
+        check_both(schema, column, "column")?;
+        taken(imported?, validity)
     })
 }
 
@@ -153,9 +150,10 @@ pub unsafe extern "C" fn xd_array_copy_from_arrow(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        check_any(schema, column)?;
         // SAFETY: `# Safety` is the contract of `take_over`, which accepts null for either struct
         // and releases the other.
-        hand_over_array(unsafe { arrow::take_over(schema, column) }?.into_records()?)
+        let imported = unsafe { arrow::take_over(schema, column) };
+        check_both(schema, column, "column")?;
+        hand_over_array(imported?.into_records()?)
     })
 }

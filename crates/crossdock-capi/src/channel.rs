@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery, Loan, Receiver, Sender};
 
 use crate::array::{XdArray, array_of, hand_over_array};
-use crate::error::{Failure, Result, XD_ERROR_CLOSED, XD_ERROR_IO};
-use crate::foreign::{emptied, given, lengths, text};
+use crate::error::{Failure, Result, XD_ERROR_CLOSED};
+use crate::foreign::{duplicated, emptied, given, lengths, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 
@@ -78,20 +78,14 @@ pub unsafe extern "C" fn xd_channel_new(
 }
 
 /// The channel in the memory of a descriptor.
+///
+/// # Safety
+///
+/// `fd` is negative, or stays open during the call.
 #[unsafe(no_mangle)]
-pub extern "C" fn xd_channel_open(fd: c_int, error: ErrorOut<'_>) -> Handle<Channel> {
-    fallible(error, || {
-        if fd < 0 {
-            return Err(Failure::argument(format!("the argument `fd` is {fd}, which is no descriptor")));
-        }
-        // SAFETY: `fd` is not negative (checked above) and is only used for `dup` in this function,
-        // which fails with an error if the number is not open.
-        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        let fd = fd.try_clone_to_owned().map_err(|error| {
-            Failure::of_kind(XD_ERROR_IO, format!("the descriptor could not be duplicated: {error}"))
-        })?;
-        hand_over(Channel::open_fd(fd)?)
-    })
+pub unsafe extern "C" fn xd_channel_open(fd: c_int, error: ErrorOut<'_>) -> Handle<Channel> {
+    // SAFETY: `# Safety`: `fd` is negative, or stays open during the call.
+    fallible(error, || hand_over(Channel::open_fd(unsafe { duplicated(fd) }?)?))
 }
 
 /// Frees a handle. Null is fine.

@@ -4,7 +4,6 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use crossdock::DArray;
 use crossdock::array::ArrayOptions;
 use crossdock::buffer::Buffer;
 use crossdock::device::{self, Event, MemoryManager, Usage};
@@ -12,9 +11,10 @@ use crossdock::element::DType;
 use crossdock::memory::{DeviceKind, Place};
 
 use crate::array::convert::casting_of;
-use crate::array::{XdArray, array_of, hand_over_array, order_of};
+use crate::array::make::zeros;
+use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::Result;
-use crate::foreign::{emptied, given, lengths, string, text};
+use crate::foreign::{emptied, given, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::stream::{XdEvent, XdStream};
@@ -224,11 +224,9 @@ pub unsafe extern "C" fn xd_array_zeros_on_device(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        let dtype = given(dtype, "dtype")?.clone();
-        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers.
-        let shape = unsafe { lengths(shape, ndim, "shape") }?;
-        let options = ArrayOptions::new().order(order_of(order)?).place(place_of(kind, ordinal));
-        hand_over_array(DArray::zeros(dtype, shape.as_slice(), options)?)
+        let options = ArrayOptions::new().place(place_of(kind, ordinal));
+        // SAFETY: `# Safety` is that of `zeros`.
+        unsafe { zeros(dtype, ndim, shape, order, options) }
     })
 }
 

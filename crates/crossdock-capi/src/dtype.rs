@@ -8,7 +8,7 @@ use crossdock::bindings::dialect::{dlpack, pack, typestr};
 use crossdock::element::{ByteOrder, DType, DTypeKind, Field, ScalarKind};
 
 use crate::error::Result;
-use crate::foreign::{emptied, given, items, lengths, string, text};
+use crate::foreign::{Item, emptied, given, items, lengths, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 
@@ -130,11 +130,11 @@ pub unsafe extern "C" fn xd_dtype_record(
         // SAFETY: clause 2 of `# Safety`: `dtypes` is null or points to `count` handles, each null
         // or a dtype.
         let dtypes = unsafe { items(dtypes, count, "dtypes") }?;
-        let parts = names.iter().zip(dtypes).map(|(&name, dtype)| {
+        let parts = names.iter().zip(dtypes).enumerate().map(|(index, (&name, dtype))| {
             // SAFETY: clause 1 of `# Safety`: `name` is one of the `count` pointers, and so null or
             // a C string that nothing writes during the call.
-            let name = unsafe { text(name, "names") }?;
-            Ok((name, given(*dtype, "dtypes")?.clone()))
+            let name = unsafe { text(name, Item("names", index)) }?;
+            Ok((name, given(*dtype, Item("dtypes", index))?.clone()))
         });
         let parts = parts.collect::<Result<Vec<_>>>()?;
         if offsets.is_null() {

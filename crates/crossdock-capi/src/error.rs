@@ -35,7 +35,7 @@ impl Failure {
 
     /// A null pointer where an object is required.
     #[cold]
-    pub(crate) fn null(name: &str) -> Self {
+    pub(crate) fn null(name: impl std::fmt::Display) -> Self {
         Self::argument(format!("the argument `{name}` is null"))
     }
 

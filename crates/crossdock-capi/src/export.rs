@@ -2,7 +2,8 @@
 
 use crossdock::view::CopyPolicy;
 
-use crate::error::{Failure, Result};
+use crate::error::Result;
+use crate::foreign::known_bits;
 
 /// `XD_EXPORT_IN_PLACE` of the header.
 pub const XD_EXPORT_IN_PLACE: u32 = 0;
@@ -21,11 +22,7 @@ pub const XD_EXPORT_WHOLE: u32 = 8;
 ///
 /// `argument` for undefined bits.
 pub(crate) fn policy_of(flags: u32, others: u32) -> Result<CopyPolicy> {
-    let unknown = flags & !(XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | others);
-    if unknown != 0 {
-        let text = format!("the argument `flags`, {flags:#x}, has unknown bits {unknown:#x}");
-        return Err(Failure::argument(text));
-    }
+    known_bits(flags, XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | others, "flags")?;
     Ok(match flags {
         flags if flags & XD_EXPORT_COPY != 0 => CopyPolicy::Always,
         flags if flags & XD_EXPORT_COPY_IF_NEEDED != 0 => CopyPolicy::IfNeeded,

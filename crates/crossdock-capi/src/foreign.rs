@@ -1,9 +1,12 @@
 //! Arguments from C: texts, lists of numbers, and handles that must not be null.
 
 use std::ffi::{CStr, CString, c_char};
+use std::fmt;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
 
-use crate::error::{Failure, Result, XD_ERROR_BOUNDS, XD_ERROR_MALFORMED, XD_ERROR_UNSUPPORTED};
+use crate::error::{Failure, Result, XD_ERROR_BOUNDS, XD_ERROR_IO, XD_ERROR_MALFORMED, XD_ERROR_UNSUPPORTED};
 use crate::guard::answer;
 
 /// The maximum rank of any array, and of any list of axes read from C, so that the list fits on the
@@ -16,8 +19,31 @@ pub(crate) const MAX_RANK: usize = crossdock::layout::MAX_RANK;
 ///
 /// `argument`, with its name, for null.
 #[inline]
-pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
+pub(crate) fn given<T>(argument: Option<T>, name: impl fmt::Display) -> Result<T> {
     argument.ok_or_else(|| Failure::null(name))
+}
+
+/// Fails if a struct of Arrow is null, once an import has released the other one.
+///
+/// # Errors
+///
+/// As [`given`]: for `schema`, or for the second struct under the name of its argument.
+pub(crate) fn check_both<S, A>(schema: *mut S, array: *mut A, name: &str) -> Result<()> {
+    given(NonNull::new(schema), "schema")?;
+    given(NonNull::new(array), name)?;
+    Ok(())
+}
+
+/// # Errors
+///
+/// `argument` for bits of the argument with this name that are not among `known`.
+pub(crate) fn known_bits(flags: u32, known: u32, name: &str) -> Result<()> {
+    match flags & !known {
+        0 => Ok(()),
+        unknown => Err(Failure::argument(format!(
+            "the argument `{name}`, {flags:#x}, has unknown bits {unknown:#x}"
+        ))),
+    }
 }
 
 /// A text in UTF-8 that ends with a zero.
@@ -29,7 +55,7 @@ pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
 /// # Safety
 ///
 /// The pointer is null, or to a C string that nothing writes for as long as the result is used.
-pub(crate) unsafe fn text<'a>(ptr: *const c_char, name: &str) -> Result<&'a str> {
+pub(crate) unsafe fn text<'a>(ptr: *const c_char, name: impl fmt::Display) -> Result<&'a str> {
     if ptr.is_null() {
         return Err(Failure::null(name));
     }
@@ -85,9 +111,50 @@ pub(crate) unsafe fn items<'a, T>(ptr: *const T, len: usize, name: &str) -> Resu
     Ok(unsafe { std::slice::from_raw_parts(ptr, len) })
 }
 
-/// The name of an item of a list, for an error.
-pub(crate) fn item(list: &str, index: usize) -> String {
-    format!("{list}[{index}]")
+/// The name of an item of a list. Only an error writes it.
+pub(crate) struct Item<'a>(pub(crate) &'a str, pub(crate) usize);
+
+impl fmt::Display for Item<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.0, self.1)
+    }
+}
+
+/// A descriptor of the caller, which stays the caller's.
+///
+/// # Errors
+///
+/// `argument` for a negative number.
+///
+/// # Safety
+///
+/// The number is negative, or the caller keeps the descriptor open while the result is used.
+pub(crate) unsafe fn borrowed<'a>(fd: i32, name: &str) -> Result<BorrowedFd<'a>> {
+    if fd < 0 {
+        return Err(Failure::argument(format!(
+            "the argument `{name}` is {fd}; a descriptor is not negative"
+        )));
+    }
+    // SAFETY: the check above excludes -1; `# Safety`: the caller keeps it open.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+/// A duplicate of a descriptor of the caller.
+///
+/// # Errors
+///
+/// As [`borrowed`]; `io` if the system has none left.
+///
+/// # Safety
+///
+/// As [`borrowed`], for the call.
+pub(crate) unsafe fn duplicated(fd: i32) -> Result<OwnedFd> {
+    // SAFETY: `# Safety`: the caller keeps it open during the call.
+    let fd = unsafe { borrowed(fd, "fd") }?;
+    fd.try_clone_to_owned().map_err(|error| {
+        let text = format!("descriptor {} could not be duplicated: {error}", fd.as_raw_fd());
+        Failure::of_kind(XD_ERROR_IO, text)
+    })
 }
 
 /// Lengths of axes, or indices: non-negative numbers, on the stack.

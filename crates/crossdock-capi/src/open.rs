@@ -9,7 +9,7 @@ use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::array::{XdArray, hand_over_array};
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS};
-use crate::foreign::{emptied, given, optional_text, string, text};
+use crate::foreign::{emptied, given, known_bits, optional_text, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 
@@ -51,9 +51,10 @@ pub struct XdOpenOptions {
 unsafe fn options_of(given: Option<&XdOpenOptions>) -> Result<OpenOptions> {
     let mut options = OpenOptions::new();
     let Some(given) = given else { return Ok(options) };
-    let XdOpenOptions { flags, limit_nbytes, .. } = *given;
-    if flags & !ALL != 0 {
-        let text = format!("the flags, {flags:#x}, have unknown bits {:#x}", flags & !ALL);
+    let XdOpenOptions { flags, reserved, limit_nbytes, .. } = *given;
+    known_bits(flags, ALL, "options->flags")?;
+    if reserved != 0 {
+        let text = format!("the argument `options->reserved` is {reserved}; it must be 0");
         return Err(Failure::argument(text));
     }
     options = options.writable(flags & XD_OPENING_WRITABLE != 0);
@@ -80,7 +81,7 @@ unsafe fn options_of(given: Option<&XdOpenOptions>) -> Result<OpenOptions> {
 
 /// The format whose files' names end so.
 pub(crate) fn format_of(ending: &str) -> Result<Format> {
-    Format::named(format!("file.{ending}")).ok_or_else(|| {
+    Format::of_ending(ending).ok_or_else(|| {
         Failure::argument(format!(
             "the argument `format` is {ending:?}; it must be the ending of a file's name, such as \"npy\", \
             \"npz\", \"safetensors\", \"png\", \"jpg\" or \"raw\""

@@ -7,16 +7,16 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use allocator_api2::alloc::{AllocError, Allocator};
-use crossdock::DArray;
 use crossdock::array::ArrayOptions;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::pool::{ALIGNMENT, AllocOptions, Hints, Pool, Statistics, take_damage};
 
-use crate::array::{XdArray, hand_over_array, order_of};
+use crate::array::XdArray;
+use crate::array::make::zeros;
 use crate::buffer::{CallerContext, Release};
-use crate::error::Failure;
-use crate::foreign::{emptied, given, lengths, string, text};
+use crate::error::Result;
+use crate::foreign::{emptied, given, known_bits, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::names::lasting;
@@ -91,6 +91,21 @@ pub extern "C" fn xd_pool_shareable(limit_nbytes: usize, quiet_ms: u64, error: E
     fallible(error, || hand_over(Pool::shareable(limit_nbytes, Duration::from_millis(quiet_ms))?))
 }
 
+/// A pool under a name, over another one.
+///
+/// # Safety
+///
+/// `name` is null or a C string that nothing writes during the call.
+unsafe fn named_pool(
+    pool: Option<&Pool>,
+    name: *const c_char,
+    make: impl FnOnce(&Pool, &'static str) -> crossdock::Result<Pool>,
+) -> Result<Handle<Pool>> {
+    let pool = given(pool, "pool")?;
+    // SAFETY: `# Safety`: `name` is null or a C string that nothing writes during the call.
+    hand_over(make(pool, lasting(unsafe { text(name, "name") }?)?)?)
+}
+
 /// A pool that takes its memory from another one, with a limit.
 ///
 /// # Safety
@@ -103,11 +118,8 @@ pub unsafe extern "C" fn xd_pool_capped(
     limit_nbytes: usize,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    fallible(error, || {
-        let pool = given(pool, "pool")?;
-        // SAFETY: `# Safety`: `name` is null or a C string that nothing writes during the call.
-        hand_over(pool.capped(lasting(unsafe { text(name, "name") }?)?, limit_nbytes)?)
-    })
+    // SAFETY: `# Safety` is that of `named_pool`.
+    fallible(error, || unsafe { named_pool(pool, name, |pool, name| pool.capped(name, limit_nbytes)) })
 }
 
 /// A pool that takes its memory from another one, with statistics of its own.
@@ -121,11 +133,8 @@ pub unsafe extern "C" fn xd_pool_proxy(
     name: *const c_char,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    fallible(error, || {
-        let pool = given(pool, "pool")?;
-        // SAFETY: `# Safety`: `name` is null or a C string that nothing writes during the call.
-        hand_over(pool.proxy(lasting(unsafe { text(name, "name") }?)?)?)
-    })
+    // SAFETY: `# Safety` is that of `named_pool`.
+    fallible(error, || unsafe { named_pool(pool, name, Pool::proxy) })
 }
 
 /// A pool that takes its memory from another one, and finds writes outside a block.
@@ -139,11 +148,8 @@ pub unsafe extern "C" fn xd_pool_guarded(
     name: *const c_char,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    fallible(error, || {
-        let pool = given(pool, "pool")?;
-        // SAFETY: `# Safety`: `name` is null or a C string that nothing writes during the call.
-        hand_over(pool.guarded(lasting(unsafe { text(name, "name") }?)?)?)
-    })
+    // SAFETY: `# Safety` is that of `named_pool`.
+    fallible(error, || unsafe { named_pool(pool, name, Pool::guarded) })
 }
 
 /// The damage that guarded pools found since the last call, a line for each.
@@ -211,11 +217,7 @@ pub extern "C" fn xd_pool_alloc(
 ) -> Handle<Buffer> {
     fallible(error, || {
         let pool = given(pool, "pool")?;
-        let unknown = flags & !(XD_ALLOC_RESERVE | XD_ALLOC_HUGE | XD_ALLOC_POPULATE);
-        if unknown != 0 {
-            let text = format!("the argument `flags`, {flags:#x}, has unknown bits {unknown:#x}");
-            return Err(Failure::argument(text));
-        }
+        known_bits(flags, XD_ALLOC_RESERVE | XD_ALLOC_HUGE | XD_ALLOC_POPULATE, "flags")?;
         let hints = Hints::new().huge(flags & XD_ALLOC_HUGE != 0).populate(flags & XD_ALLOC_POPULATE != 0);
         let options = AllocOptions::new().align(if alignment == 0 { ALIGNMENT } else { alignment });
         let options = options.hints(hints).reserve(flags & XD_ALLOC_RESERVE != 0);
@@ -238,11 +240,9 @@ pub unsafe extern "C" fn xd_pool_zeros(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        let (pool, dtype) = (given(pool, "pool")?, given(dtype, "dtype")?.clone());
-        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers.
-        let shape = unsafe { lengths(shape, ndim, "shape") }?;
-        let options = ArrayOptions::new().order(order_of(order)?).pool(pool);
-        hand_over_array(DArray::zeros(dtype, shape.as_slice(), options)?)
+        let options = ArrayOptions::new().pool(given(pool, "pool")?);
+        // SAFETY: `# Safety` is that of `zeros`.
+        unsafe { zeros(dtype, ndim, shape, order, options) }
     })
 }
 

@@ -9,7 +9,7 @@ use crossdock::io::BufferWriter;
 
 use crate::array::{XdArray, array_of, order_of};
 use crate::error::{Failure, Result};
-use crate::foreign::{item, items, optional_text, text};
+use crate::foreign::{Item, items, known_bits, optional_text, text};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::open::format_of;
@@ -49,9 +49,9 @@ pub struct XdSaveOptions {
 unsafe fn options_of(given: Option<&XdSaveOptions>) -> Result<SaveOptions> {
     let mut options = SaveOptions::new();
     let Some(given) = given else { return Ok(options) };
-    let unknown = given.flags & !(XD_SAVING_NEW | XD_SAVING_DEFLATED);
-    if unknown != 0 {
-        let text = format!("the flags, {:#x}, have unknown bits {unknown:#x}", given.flags);
+    known_bits(given.flags, XD_SAVING_NEW | XD_SAVING_DEFLATED, "options->flags")?;
+    if given.reserved != 0 {
+        let text = format!("the argument `options->reserved` is {}; it must be 0", given.reserved);
         return Err(Failure::argument(text));
     }
     options = options.create_new(given.flags & XD_SAVING_NEW != 0);
@@ -73,11 +73,11 @@ unsafe fn options_of(given: Option<&XdSaveOptions>) -> Result<SaveOptions> {
     let keys = unsafe { items(given.keys, given.text_count, "keys") }?;
     // SAFETY: `# Safety`: the list is null, or has `text_count` pointers.
     let texts = unsafe { items(given.texts, given.text_count, "texts") }?;
-    for (&key, &of) in keys.iter().zip(texts) {
+    for (index, (&key, &of)) in keys.iter().zip(texts).enumerate() {
         // SAFETY: `# Safety`: each pointer is null or to a C string.
-        let key = unsafe { text(key, "keys") }?;
+        let key = unsafe { text(key, Item("keys", index)) }?;
         // SAFETY: `# Safety`: each pointer is null or to a C string.
-        options = options.metadata(key, unsafe { text(of, "texts") }?);
+        options = options.metadata(key, unsafe { text(of, Item("texts", index)) }?);
     }
     Ok(options)
 }
@@ -104,9 +104,9 @@ pub(crate) unsafe fn named<'a>(
             // SAFETY: `# Safety`: the list is null, or has `count` pointers, and `index` is below.
             let name = unsafe { items(names, count, "names") }?[index];
             // SAFETY: `# Safety`: each pointer is null or to a C string.
-            unsafe { text(name, &item("names", index)) }?
+            unsafe { text(name, Item("names", index)) }?
         };
-        list.push((name, array_of(array, &item("arrays", index))?.clone()));
+        list.push((name, array_of(array, Item("arrays", index))?.clone()));
     }
     Ok(list)
 }

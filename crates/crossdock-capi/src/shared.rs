@@ -2,48 +2,19 @@
 
 use std::ffi::{CStr, c_char};
 use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::protocol::shm::{self, Description, ReceiveOptions};
 
 use crate::array::{XdArray, array_of, hand_over_array, order_of};
-use crate::error::{Failure, Result, XD_ERROR_IO, XD_ERROR_UNSUPPORTED};
+use crate::error::{Failure, Result, XD_ERROR_UNSUPPORTED};
 use crate::export::policy_of;
-use crate::foreign::{emptied, given, string, text};
+use crate::foreign::{borrowed, duplicated, emptied, given, string, text};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::request_of;
-
-/// A descriptor of the caller, which stays the caller's.
-///
-/// # Safety
-///
-/// The number is negative, or the caller keeps the descriptor open while the result is used.
-unsafe fn borrowed<'a>(fd: i32, name: &str) -> Result<BorrowedFd<'a>> {
-    if fd < 0 {
-        return Err(Failure::argument(format!(
-            "the argument `{name}` is {fd}; a descriptor is not negative"
-        )));
-    }
-    // SAFETY: the check above excludes -1; `# Safety`: the caller keeps it open.
-    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
-}
-
-/// A duplicate of a descriptor of the caller.
-///
-/// # Safety
-///
-/// As [`borrowed`], for the call.
-unsafe fn duplicated(fd: i32) -> Result<OwnedFd> {
-    // SAFETY: `# Safety`: the caller keeps it open during the call.
-    let fd = unsafe { borrowed(fd, "fd") }?;
-    fd.try_clone_to_owned().map_err(|error| {
-        let text = format!("descriptor {} could not be duplicated: {error}", fd.as_raw_fd());
-        Failure::of_kind(XD_ERROR_IO, text)
-    })
-}
 
 /// A socket of the caller, which is not closed.
 ///

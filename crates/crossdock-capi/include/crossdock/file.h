@@ -25,7 +25,7 @@ typedef struct xd_contents xd_contents_t;
 /* How a file is opened. Zeros are the defaults. */
 typedef struct xd_open_options {
   uint32_t flags; /* XD_OPENING_* */
-  uint32_t reserved;
+  uint32_t reserved; /* 0 */
   uint64_t limit_nbytes; /* the most bytes of a decoded array; 0 for 16 GiB */
   const char *format;    /* the expected format, by the ending of its names: "npy"; NULL for any */
   const char *raw;       /* for a file of elements alone: "dtype=uint16; shape=4,6; order=F; offset=16"; or NULL */
@@ -95,7 +95,7 @@ typedef struct xd_save_options {
   uint32_t flags;  /* XD_SAVING_* */
   int32_t order;   /* of a raw file: XD_ROW_MAJOR, the default, or XD_COLUMN_MAJOR */
   int32_t quality; /* of a JPEG image: 1 to 100; 0 for 90 */
-  int32_t reserved;
+  int32_t reserved; /* 0 */
   const char *format; /* by the ending of its names: "npy"; NULL for that of the path */
   size_t text_count;  /* of a .safetensors file */
   const char *const *keys;

@@ -1,5 +1,5 @@
-/* Memory that other processes map, descriptors that lead to it, and sockets that carry them. crossdock.h has the rules for all
- * functions. */
+/* Memory that other processes map, descriptors that lead to it, and sockets that carry them.
+ * crossdock.h has the rules for all functions. */
 
 #ifndef CROSSDOCK_SHARED_H
 #define CROSSDOCK_SHARED_H

@@ -3,16 +3,37 @@
 use std::ffi::c_char;
 
 use crossdock::DArray;
+use crossdock::array::ArrayOptions;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 
 use crate::array::{XdArray, hand_over_array, order_of};
+use crate::error::Result;
 use crate::foreign::{given, items, lengths};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
 use crate::save::named;
 use crate::value::{XdValue, to_element};
+
+/// New elements, all zero, in the place or pool of the options.
+///
+/// # Safety
+///
+/// `shape` is null or points to `ndim` numbers that nothing writes during the call.
+pub(crate) unsafe fn zeros(
+    dtype: Option<&DType>,
+    ndim: usize,
+    shape: *const isize,
+    order: i32,
+    options: ArrayOptions,
+) -> Result<Handle<XdArray>> {
+    let dtype = given(dtype, "dtype")?.clone();
+    // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes during
+    // the call.
+    let shape = unsafe { lengths(shape, ndim, "shape") }?;
+    hand_over_array(DArray::zeros(dtype, shape.as_slice(), options.order(order_of(order)?))?)
+}
 
 /// New elements, all zero.
 ///
@@ -27,13 +48,8 @@ pub unsafe extern "C" fn xd_array_zeros(
     order: i32,
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
-    fallible(error, || {
-        let dtype = given(dtype, "dtype")?;
-        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes
-        // during the call.
-        let shape = unsafe { lengths(shape, ndim, "shape") }?;
-        hand_over_array(DArray::zeros(dtype.clone(), shape.as_slice(), order_of(order)?)?)
-    })
+    // SAFETY: `# Safety` is that of `zeros`.
+    fallible(error, || unsafe { zeros(dtype, ndim, shape, order, ArrayOptions::new()) })
 }
 
 /// New elements, all of one value.

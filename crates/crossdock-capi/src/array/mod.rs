@@ -7,6 +7,8 @@ pub mod make;
 pub mod query;
 pub mod view;
 
+use std::fmt;
+
 use crossdock::DArray;
 use crossdock::bindings::memory_view::ArrayObject;
 use crossdock::layout::Order;
@@ -29,7 +31,7 @@ pub type XdArray = ArrayObject;
 /// # Errors
 ///
 /// As [`given`].
-pub(crate) fn array_of<'a>(argument: Option<&'a XdArray>, name: &str) -> Result<&'a DArray> {
+pub(crate) fn array_of(argument: Option<&XdArray>, name: impl fmt::Display) -> Result<&DArray> {
     Ok(given(argument, name)?.array())
 }
 

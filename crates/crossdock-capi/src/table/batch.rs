@@ -4,17 +4,17 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use crossdock::bindings::arrow::{self, abi::ArrowArray, abi::ArrowSchema};
-use crossdock::table::{Checks, RecordBatch, Schema};
+use crossdock::table::{RecordBatch, Schema};
 
 use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS};
-use crate::foreign::{given, item, items, string, text};
+use crate::foreign::{Item, given, items, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
 use crate::table::column::{XdColumn, range};
 use crate::table::schema::XdSchema;
-use crate::table::{check_any, check_both, checks_of};
+use crate::table::{exported, imported};
 
 /// Imports a batch.
 ///
@@ -29,18 +29,12 @@ pub unsafe extern "C" fn xd_batch_from_arrow(
     error: ErrorOut<'_>,
 ) -> Handle<RecordBatch> {
     fallible(error, || {
-        check_any(schema, array)?;
-        let wanted = checks_of(checks);
-        // SAFETY: `# Safety` is the contract of `import_batch`, which accepts null for either
-        // struct and releases the other.
-        let imported = unsafe { arrow::import_batch(schema, array, Checks::Shape) };
-        check_both(schema, array)?;
-        // An invalid argument fails after the structs were moved, as every other error does.
-        let (checks, batch) = (wanted?, imported?);
-        for column in batch.columns() {
-            column?.check(checks)?;
-        }
-        hand_over(batch)
+        let import = |checks| {
+            // SAFETY: `# Safety` is the contract of `import_batch`, which accepts null for
+            // either struct and releases the other.
+            unsafe { arrow::import_batch(schema, array, checks) }
+        };
+        hand_over(imported(schema, array, checks, import)?)
     })
 }
 
@@ -54,11 +48,7 @@ pub extern "C" fn xd_batch_to_arrow(
 ) -> bool {
     fallible(error, || {
         let batch = given(batch, "batch")?;
-        let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported = arrow::export_batch(batch).map_err(Failure::of_table)?.into_raw();
-        schema.write(exported.0);
-        array.write(exported.1);
-        Ok(true)
+        exported(schema, array, || Ok(arrow::export_batch(batch)?.into_raw()))
     })
 }
 
@@ -79,7 +69,7 @@ pub unsafe extern "C" fn xd_batch_from_columns(
         // during this call only.
         let columns = unsafe { items(columns, count, "columns") }?;
         let columns = columns.iter().enumerate();
-        let columns = columns.map(|(index, &column)| given(column, &item("columns", index)));
+        let columns = columns.map(|(index, &column)| given(column, Item("columns", index)));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let schema = Schema::new(columns.iter().map(|column| column.field().clone()));
         let len = columns.first().map_or(0, |column| column.column().len());
@@ -230,9 +220,11 @@ pub unsafe extern "C" fn xd_batch_rename(
         // SAFETY: `# Safety`: `names` is null or points to `count` pointers; the list is used
         // during this call only.
         let names = unsafe { items(names, count, "names") }?;
-        // SAFETY: `# Safety`: each name is null or a C string, unwritten during the call.
-        let names = names.iter().map(|&name| unsafe { text(name, "names") }).collect::<Result<Vec<_>>>()?;
-        hand_over(batch.rename(names)?)
+        let names = names.iter().enumerate().map(|(index, &name)| {
+            // SAFETY: `# Safety`: each name is null or a C string, unwritten during the call.
+            unsafe { text(name, Item("names", index)) }
+        });
+        hand_over(batch.rename(names.collect::<Result<Vec<_>>>()?)?)
     })
 }
 

@@ -17,7 +17,7 @@ use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
 use crate::table::schema::FieldTexts;
 use crate::table::text::XdText;
-use crate::table::{check_any, check_both, checks_of};
+use crate::table::{exported, imported};
 use crate::value::{Owned, XD_VALUE_LIST, XdValue};
 
 /// `xd_column_t`: a column, with its name and type.
@@ -69,15 +69,12 @@ pub unsafe extern "C" fn xd_column_from_arrow(
     error: ErrorOut<'_>,
 ) -> Handle<XdColumn> {
     fallible(error, || {
-        check_any(schema, array)?;
-        let wanted = checks_of(checks);
-        // SAFETY: `# Safety` is the contract of `import_column`, which accepts null for either
-        // struct and releases the other.
-        let imported = unsafe { arrow::import_column(schema, array, Checks::Shape) };
-        check_both(schema, array)?;
-        // An invalid argument fails after the structs were moved, as every other error does.
-        let (checks, (field, column)) = (wanted?, imported?);
-        column.check(checks)?;
+        let import = |checks| {
+            // SAFETY: `# Safety` is the contract of `import_column`, which accepts null for
+            // either struct and releases the other.
+            unsafe { arrow::import_column(schema, array, checks) }
+        };
+        let (field, column) = imported(schema, array, checks, import)?;
         XdColumn::hand_over(field, column)
     })
 }
@@ -92,12 +89,7 @@ pub extern "C" fn xd_column_to_arrow(
 ) -> bool {
     fallible(error, || {
         let column = given(column, "column")?;
-        let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported =
-            arrow::export_column(&column.field, &column.column).map_err(Failure::of_table)?.into_raw();
-        schema.write(exported.0);
-        array.write(exported.1);
-        Ok(true)
+        exported(schema, array, || Ok(arrow::export_column(&column.field, &column.column)?.into_raw()))
     })
 }
 

@@ -5,15 +5,14 @@ use std::mem::MaybeUninit;
 use crossdock::bindings::arrow::abi::{ArrowDeviceArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowDeviceArrayStream};
 use crossdock::memory::DeviceKind;
-use crossdock::table::{Checks, RecordBatch};
+use crossdock::table::RecordBatch;
 
-use crate::error::Failure;
 use crate::foreign::given;
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::table::column::XdColumn;
 use crate::table::reader::XdReader;
-use crate::table::{check_any, check_both, checks_of};
+use crate::table::{exported, imported};
 use crate::words::table_words;
 
 /// Imports a column that may be on a device.
@@ -29,15 +28,12 @@ pub unsafe extern "C" fn xd_column_from_arrow_device(
     error: ErrorOut<'_>,
 ) -> Handle<XdColumn> {
     fallible(error, || {
-        check_any(schema, array)?;
-        let wanted = checks_of(checks);
-        // SAFETY: `# Safety` is the contract of `import_device_column`, which accepts null for
-        // either struct and releases the other.
-        let imported = unsafe { arrow::import_device_column(schema, array, Checks::Shape) };
-        check_both(schema, array)?;
-        // An invalid argument fails after the structs were moved, as every other error does.
-        let (checks, (field, column)) = (wanted?, imported?);
-        column.check(checks)?;
+        let import = |checks| {
+            // SAFETY: `# Safety` is the contract of `import_device_column`, which accepts null for
+            // either struct and releases the other.
+            unsafe { arrow::import_device_column(schema, array, checks) }
+        };
+        let (field, column) = imported(schema, array, checks, import)?;
         XdColumn::hand_over(field, column)
     })
 }
@@ -52,13 +48,8 @@ pub extern "C" fn xd_column_to_arrow_device(
 ) -> bool {
     fallible(error, || {
         let column = given(column, "column")?;
-        let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported = arrow::export_device_column(column.field(), column.column())
-            .map_err(Failure::of_table)?
-            .into_raw();
-        schema.write(exported.0);
-        array.write(exported.1);
-        Ok(true)
+        let export = || Ok(arrow::export_device_column(column.field(), column.column())?.into_raw());
+        exported(schema, array, export)
     })
 }
 
@@ -75,18 +66,12 @@ pub unsafe extern "C" fn xd_batch_from_arrow_device(
     error: ErrorOut<'_>,
 ) -> Handle<RecordBatch> {
     fallible(error, || {
-        check_any(schema, array)?;
-        let wanted = checks_of(checks);
-        // SAFETY: `# Safety` is the contract of `import_device_batch`, which accepts null for
-        // either struct and releases the other.
-        let imported = unsafe { arrow::import_device_batch(schema, array, Checks::Shape) };
-        check_both(schema, array)?;
-        // An invalid argument fails after the structs were moved, as every other error does.
-        let (checks, batch) = (wanted?, imported?);
-        for column in batch.columns() {
-            column?.check(checks)?;
-        }
-        hand_over(batch)
+        let import = |checks| {
+            // SAFETY: `# Safety` is the contract of `import_device_batch`, which accepts null for
+            // either struct and releases the other.
+            unsafe { arrow::import_device_batch(schema, array, checks) }
+        };
+        hand_over(imported(schema, array, checks, import)?)
     })
 }
 
@@ -100,11 +85,7 @@ pub extern "C" fn xd_batch_to_arrow_device(
 ) -> bool {
     fallible(error, || {
         let batch = given(batch, "batch")?;
-        let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported = arrow::export_device_batch(batch).map_err(Failure::of_table)?.into_raw();
-        schema.write(exported.0);
-        array.write(exported.1);
-        Ok(true)
+        exported(schema, array, || Ok(arrow::export_device_batch(batch)?.into_raw()))
     })
 }
 
@@ -120,16 +101,10 @@ pub unsafe extern "C" fn xd_reader_from_arrow_device(
     error: ErrorOut<'_>,
 ) -> Handle<XdReader> {
     fallible(error, || {
-        if stream.is_null() {
-            return Err(Failure::null("stream"));
-        }
-        let wanted = checks_of(checks);
-        let checks = *wanted.as_ref().unwrap_or(&Checks::Shape);
-        // SAFETY: `# Safety` is the contract of `import_device_stream`.
-        let imported = unsafe { arrow::import_device_stream(stream, checks) };
-        // An invalid argument fails after the struct was moved, as every other error does.
-        wanted?;
-        XdReader::hand_over(Box::new(imported?))
+        XdReader::imported(stream, checks, |checks| {
+            // SAFETY: `# Safety` is the contract of `import_device_stream`.
+            unsafe { arrow::import_device_stream(stream, checks) }
+        })
     })
 }
 

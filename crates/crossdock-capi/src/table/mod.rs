@@ -7,12 +7,12 @@ pub mod reader;
 pub mod schema;
 pub mod text;
 
-use std::ptr::NonNull;
+use std::mem::MaybeUninit;
 
 use crossdock::table::Checks;
 
 use crate::error::{Failure, Result};
-use crate::foreign::given;
+use crate::foreign::{check_both, given};
 
 /// `XD_CHECKS_SHAPE` of the header.
 pub const XD_CHECKS_SHAPE: i32 = 1;
@@ -29,14 +29,34 @@ fn checks_of(number: i32) -> Result<Checks> {
     }
 }
 
-/// Fails if one struct is null, once the other is released.
-fn check_both<S, A>(schema: *mut S, array: *mut A) -> Result<()> {
-    given(NonNull::new(schema), "schema")?;
-    given(NonNull::new(array), "array")?;
-    Ok(())
+/// What `import` makes of both structs, with the checks of this number.
+///
+/// # Errors
+///
+/// `argument` for a struct that is null, once the other is released, and for another number, once
+/// both are moved, as every other error does.
+fn imported<S, A, T>(
+    schema: *mut S,
+    array: *mut A,
+    checks: i32,
+    import: impl FnOnce(Checks) -> crossdock::Result<T>,
+) -> Result<T> {
+    let wanted = checks_of(checks);
+    let imported = import(*wanted.as_ref().unwrap_or(&Checks::Shape));
+    check_both(schema, array, "array")?;
+    wanted?;
+    Ok(imported?)
 }
 
-/// Fails if both structs are null, so that there is nothing to release.
-fn check_any<S, A>(schema: *mut S, array: *mut A) -> Result<()> {
-    if schema.is_null() && array.is_null() { Err(Failure::null("schema")) } else { Ok(()) }
+/// Writes both structs of an export.
+fn exported<S, A>(
+    schema: Option<&mut MaybeUninit<S>>,
+    array: Option<&mut MaybeUninit<A>>,
+    export: impl FnOnce() -> crossdock::Result<(S, A)>,
+) -> Result<bool> {
+    let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
+    let exported = export().map_err(Failure::of_table)?;
+    schema.write(exported.0);
+    array.write(exported.1);
+    Ok(true)
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use crossdock::Error;
@@ -11,7 +12,7 @@ use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
 use crossdock::table::{Batches, Checks, RecordBatch, RecordBatchReader, Schema};
 
 use crate::error::{Failure, Result, XD_ERROR_CLOSED, XD_ERROR_CONFLICT, XD_ERROR_DTYPE};
-use crate::foreign::{given, items, text};
+use crate::foreign::{Item, given, items, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::table::checks_of;
@@ -59,6 +60,20 @@ impl XdReader {
         hand_over(Self { schema, state: Mutex::new(State::Idle(source)) })
     }
 
+    /// A reader of the stream that `import` moves, with the checks of this number. Another number
+    /// fails once the stream is moved, as every other error does.
+    pub(super) fn imported<S, R: RecordBatchReader + Send + 'static>(
+        stream: *mut S,
+        checks: i32,
+        import: impl FnOnce(Checks) -> crossdock::Result<R>,
+    ) -> Result<Handle<Self>> {
+        given(NonNull::new(stream), "stream")?;
+        let wanted = checks_of(checks);
+        let imported = import(*wanted.as_ref().unwrap_or(&Checks::Shape));
+        wanted?;
+        Self::hand_over(Box::new(imported?))
+    }
+
     fn replace(&self, state: State) -> State {
         std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
@@ -99,16 +114,10 @@ pub unsafe extern "C" fn xd_reader_from_arrow(
     error: ErrorOut<'_>,
 ) -> Handle<XdReader> {
     fallible(error, || {
-        if stream.is_null() {
-            return Err(Failure::null("stream"));
-        }
-        let wanted = checks_of(checks);
-        let checks = *wanted.as_ref().unwrap_or(&Checks::Shape);
-        // SAFETY: `# Safety` is the contract of `import_stream`.
-        let imported = unsafe { arrow::import_stream(stream, checks) };
-        // An invalid argument fails after the struct was moved, as every other error does.
-        wanted?;
-        XdReader::hand_over(Box::new(imported?))
+        XdReader::imported(stream, checks, |checks| {
+            // SAFETY: `# Safety` is the contract of `import_stream`.
+            unsafe { arrow::import_stream(stream, checks) }
+        })
     })
 }
 
@@ -226,7 +235,8 @@ pub unsafe extern "C" fn xd_reader_from_batches(
         // SAFETY: `# Safety`: `batches` is null or points to `count` pointers; the list is used
         // during this call only.
         let batches = unsafe { items(batches, count, "batches") }?;
-        let batches = batches.iter().map(|&batch| given(batch, "batches").cloned());
+        let batches = batches.iter().enumerate();
+        let batches = batches.map(|(index, &batch)| given(batch, Item("batches", index)).cloned());
         let batches = batches.collect::<Result<Vec<_>>>()?;
         let other = batches.iter().position(|batch| batch.schema() != batches[0].schema());
         if let Some(index) = other {

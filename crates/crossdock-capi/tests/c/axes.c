@@ -56,10 +56,9 @@ static void axes_that_do_not_exist_are_refused(void)
   CHECK(xd_array_diagonal(counted, 1, 1, 0, &error) == NULL);
   CHECK(error != NULL);
   xd_error_free(error);
-  xd_array_t *far = xd_array_diagonal(counted, 0, 1, PTRDIFF_MIN, &error); /* outside: empty, or refused */
-  CHECK(xd_array_len(far) == 0);
+  xd_array_t *far = xd_array_diagonal(counted, 0, 1, PTRDIFF_MIN, &error); /* outside */
+  CHECK(far != NULL && xd_array_len(far) == 0);
   xd_array_free(far);
-  xd_error_free(error);
   CHECK(xd_array_windows(counted, 1, SHAPE(2), &error) == NULL);
   CHECK(error != NULL);
   xd_error_free(error);
@@ -132,9 +131,8 @@ static void arrays_of_one_value_and_of_columns(void)
   CHECK(xd_array_set(swapped, SHAPE(2), &half, &error));
   CHECK(xd_array_first_difference(halves, swapped, index, &differ, &error) && differ && index[0] == 2);
   CHECK(xd_array_first_difference(halves, swapped, NULL, &differ, &error) && differ);
-  CHECK(!xd_array_all_close(halves, counted, 0, 0, false, &close, &error) || !close);
-  xd_error_free(error);
-  error = NULL;
+  CHECK(!xd_array_all_close(halves, counted, 0, 0, false, &close, &error));
+  CHECK_ERROR(XD_ERROR_SHAPE, "[3] and [4, 6]");
 
   CHECK(xd_array_backing(halves) == XD_BACKING_HEAP && xd_array_birth(halves) == XD_BIRTH_SOLE && xd_array_is_whole(halves, &error));
   CHECK(xd_array_backing(NULL) == XD_BACKING_OTHER && xd_array_birth(NULL) == 0);

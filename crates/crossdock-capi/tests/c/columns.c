@@ -121,7 +121,16 @@ static void foreign(void)
   struct ArrowSchema schema = {"i", "n", NULL, 2, 0, NULL, NULL, release_schema, NULL};
   releases = 0;
   CHECK(xd_array_from_arrow(&schema, NULL, NULL, &error) == NULL && releases == 1);
-  CHECK_ERROR(XD_ERROR_MALFORMED, "null");
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`column`");
+  carried = (struct ArrowSchema){"i", "n", NULL, 2, 0, NULL, NULL, release_schema, NULL};
+  CHECK(xd_array_from_arrow_device(&carried, NULL, NULL, &error) == NULL && releases == 2);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`column`");
+  carried = (struct ArrowSchema){"i", "n", NULL, 2, 0, NULL, NULL, release_schema, NULL};
+  CHECK(xd_array_copy_from_arrow(&carried, NULL, &error) == NULL && releases == 3);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`column`");
+  column = (struct ArrowArray){3, 0, 0, 2, 0, buffers, NULL, NULL, release_column, NULL};
+  CHECK(xd_array_from_arrow(NULL, &column, NULL, &error) == NULL && releases == 4);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`schema`");
 }
 
 int main(void)

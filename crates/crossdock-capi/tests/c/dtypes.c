@@ -97,7 +97,7 @@ static void trees(void)
   CHECK_ERROR(XD_ERROR_DTYPE, "16");
   parts[1] = NULL;
   CHECK(xd_dtype_record(2, names, parts, NULL, 0, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_ARGUMENT, "`dtypes`");
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`dtypes[1]`");
 
   xd_field field;
   CHECK(xd_dtype_field(placed, 1, &field) && field.name_len == 5 && memcmp(field.name, "codes", 5) == 0);

@@ -78,9 +78,15 @@ static void a_file_is_saved_in_the_format_of_its_name(void)
   options.flags = 64;
   CHECK(!xd_array_save(image, in_folder("a.xyz"), &options, &error));
   CHECK_ERROR(XD_ERROR_ARGUMENT, "0x40");
-  options = (xd_save_options){0, 0, 0, 0, "docx", 0, NULL, NULL};
-  CHECK(!xd_array_save(image, in_folder("a.xyz"), &options, &error));
-  CHECK_ERROR(XD_ERROR_ARGUMENT, "docx");
+  static const char *const formats[] = {"docx", "x/y.npy", "tar.npy", ".npy", ""};
+  for (size_t k = 0; k < COUNT(formats); k++) {
+    options = (xd_save_options){0, 0, 0, 0, formats[k], 0, NULL, NULL};
+    CHECK(!xd_array_save(image, in_folder("a.xyz"), &options, &error));
+    CHECK_ERROR(XD_ERROR_ARGUMENT, formats[k]);
+  }
+  options = (xd_save_options){0, 0, 0, 7, NULL, 0, NULL, NULL};
+  CHECK(!xd_array_save(image, in_folder("a.npy"), &options, &error));
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`options->reserved` is 7");
 }
 
 static void an_archive_has_names_and_texts(void)
@@ -198,6 +204,9 @@ static void options_of_a_map_are_obeyed(void)
   options.flags = 1u << 31;
   CHECK(xd_array_open_with(path, &options, &error) == NULL);
   CHECK_ERROR(XD_ERROR_ARGUMENT, "0x80000000");
+  options = (xd_open_options){0, 5, 0, NULL, NULL};
+  CHECK(xd_array_open_with(path, &options, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`options->reserved` is 5");
   options = (xd_open_options){0, 0, 0, "png", NULL};
   CHECK(xd_array_open_with(path, &options, &error) == NULL);
   CHECK_ERROR(XD_ERROR_UNSUPPORTED, "PNG");

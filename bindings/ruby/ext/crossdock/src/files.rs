@@ -229,10 +229,8 @@ fn by_ending(ruby: &Ruby, path: &Path) -> Result<Format> {
 
 fn by_name(ruby: &Ruby, wanted: Value) -> Result<Format> {
     let wanted = name(ruby, wanted)?;
-    // A format is a word, not part of a path.
-    let is_word = wanted.chars().all(|letter| letter.is_ascii_alphanumeric());
-    match Format::named(format!("array.{wanted}")) {
-        Some(format) if is_word && format != Format::Raw && format.is_written() => Ok(format),
+    match Format::of_ending(&wanted) {
+        Some(format) if format != Format::Raw && format.is_written() => Ok(format),
         _ => Err(Failure::argument(
             ruby,
             format!("format: {wanted:?} is none: give :npy, :npz, :safetensors, :png or :jpg"),

@@ -106,7 +106,13 @@ impl Format {
 
     /// The format for the ending of a name, in lower or upper case.
     pub fn named(path: impl AsRef<Path>) -> Option<Self> {
-        let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
+        Self::of_ending(path.as_ref().extension()?.to_str()?)
+    }
+
+    /// The format for such an ending, without the dot, in lower or upper case.
+    #[doc(hidden)]
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        let ending = ending.to_ascii_lowercase();
         ROWS.iter().find(|row| row.endings.contains(&&*ending)).map(|row| row.format)
     }
 
