@@ -49,6 +49,12 @@ impl Protocols {
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
+
+    /// The labels of this set, one at a time.
+    #[doc(hidden)]
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        (0..u32::BITS).map(|bit| Self(1 << bit)).filter(move |&label| self.contains(label))
+    }
 }
 
 impl fmt::Display for Protocols {
@@ -57,7 +63,8 @@ impl fmt::Display for Protocols {
             return f.write_str("none");
         }
         let mut separator = "";
-        for bit in (0..u32::BITS).filter(|bit| self.0 >> bit & 1 == 1) {
+        for label in self.each() {
+            let bit = label.0.trailing_zeros();
             f.write_str(separator)?;
             match Self::NAMES.get(bit as usize) {
                 Some(name) => f.write_str(name)?,
@@ -79,6 +86,7 @@ mod tests {
         assert!(Protocols::default().is_empty());
         let set = Protocols(Protocols::DLPACK.0 | Protocols::ARROW.0 | 1 << 31);
         assert_eq!(set.to_string(), "DLPack, Arrow, protocol 31");
+        assert!(set.each().eq([Protocols::DLPACK, Protocols::ARROW, Protocols(1 << 31)]));
         assert!(set.contains(Protocols::ARROW) && set.contains(Protocols::NONE));
         assert!(!set.contains(Protocols::PEP3118));
         assert!(!set.contains(Protocols(Protocols::ARROW.0 | Protocols::PEP3118.0)));

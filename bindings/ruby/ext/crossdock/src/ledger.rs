@@ -70,19 +70,9 @@ fn symbol(ruby: &Ruby, kind: LeaseKind) -> Value {
 }
 
 fn names(ruby: &Ruby, protocols: Protocols) -> Result<Value> {
-    let known = [
-        Protocols::MEMORY_VIEW,
-        Protocols::DLPACK,
-        Protocols::PEP3118,
-        Protocols::ARROW,
-        Protocols::ARRAY_INTERFACE,
-        Protocols::SHARED_MEMORY,
-        Protocols::CRATE,
-        Protocols::LEASE,
-    ];
     let list = ruby.ary_new();
-    for known in known.into_iter().filter(|&known| protocols.contains(known)) {
-        list.push(known.to_string())?;
+    for label in protocols.each() {
+        list.push(label.to_string())?;
     }
     Ok(list.as_value())
 }
