@@ -189,15 +189,5 @@ fn name(kind: LeaseKind) -> &'static str {
 }
 
 fn names(protocols: Protocols) -> Vec<String> {
-    let known = [
-        Protocols::MEMORY_VIEW,
-        Protocols::DLPACK,
-        Protocols::PEP3118,
-        Protocols::ARROW,
-        Protocols::ARRAY_INTERFACE,
-        Protocols::SHARED_MEMORY,
-        Protocols::CRATE,
-        Protocols::LEASE,
-    ];
-    known.into_iter().filter(|&known| protocols.contains(known)).map(|known| known.to_string()).collect()
+    protocols.each().map(|label| label.to_string()).collect()
 }

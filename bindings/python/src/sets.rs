@@ -7,7 +7,6 @@ use crossdock::array::Casting;
 use crossdock::exchange::protocol::hold::{self, Label, Set, SetBuilder};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
 
@@ -140,29 +139,26 @@ pub(crate) fn publish(
     for (key, text) in metadata.into_iter().flat_map(|metadata| metadata.iter()) {
         builder.metadata(&key.extract::<String>()?, &text.extract::<String>()?);
     }
-    py.detach(move || published(&label, builder, &parts)).raise()
+    py.detach(|| published(&label, builder, &parts)).raise()
 }
 
 /// What is published under a name.
 enum PublishedPart {
     Array(DArray),
-    /// A table, and the address of its object.
-    Table(Table, usize),
+    /// A table and its object, which keeps its address while other parts are compared with it.
+    Table(Table, Py<PyAny>),
 }
 
 /// The table or the array of an object.
 fn part_of(object: &Bound<'_, PyAny>) -> PyResult<PublishedPart> {
-    let table = |table: Table| PublishedPart::Table(table, object.as_ptr().addr());
-    if object.is_instance_of::<Table>() || object.is_instance_of::<PyDict>() {
-        return table::whole(object).map(table);
+    let found = match object.is_instance_of::<PyDict>() {
+        true => Some(table::whole(object)?),
+        false => table::table_in(object)?,
+    };
+    match found {
+        Some(table) => Ok(PublishedPart::Table(table, object.clone().unbind())),
+        None => array_of(object).map(PublishedPart::Array),
     }
-    // A column of another library has the method, too, and is an array.
-    if object.hasattr(intern!(object.py(), "__arrow_c_stream__"))?
-        && let Ok(found) = table::whole(object)
-    {
-        return Ok(table(found));
-    }
-    array_of(object).map(PublishedPart::Array)
 }
 
 /// Copies the arrays and tables into a set, and publishes it.
@@ -198,12 +194,12 @@ fn published(
     }
     let mut tables: HashMap<usize, &str> = HashMap::new();
     for (name, part) in parts {
-        let PublishedPart::Table(table, address) = part else { continue };
-        match tables.get(address) {
+        let PublishedPart::Table(table, object) = part else { continue };
+        match tables.get(&object.as_ptr().addr()) {
             Some(same) => draft.alias(name, same)?,
             None => {
                 draft.write_table(name, &mut TableBatches::unchecked(table))?;
-                tables.insert(*address, name);
+                tables.insert(object.as_ptr().addr(), name);
             }
         }
     }

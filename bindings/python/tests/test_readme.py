@@ -29,7 +29,7 @@ def test_the_example_of_the_readme_runs(monkeypatch, capsys):
 
 def test_a_table_of_a_file_goes_to_others_as_the_readme_says(monkeypatch, tmp_path):
     pl = required("polars")
-    (of_file,) = re.findall(r"t = crossdock.table\(frame\), (crossdock.open\(.*?\)); pl", (ROOT / "README.md").read_text())
+    (of_file,) = re.findall(r"t = crossdock.table\(frame\); t = (crossdock.open\(.*?\)); pl", (ROOT / "README.md").read_text())
     crossdock.save(tmp_path / "trades.arrow", {"n": [1, None], "name": ["a", "b"]})
     monkeypatch.chdir(tmp_path)
     t = eval(of_file)

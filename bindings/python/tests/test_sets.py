@@ -408,6 +408,30 @@ def test_a_table_outlives_its_holder_and_is_found_by_the_next(hold):
     assert crossdock.connect("k")["t"].to_dict() == table.to_dict()
 
 
+def test_tables_that_a_mapping_makes_one_after_the_other_are_published_apart(hold):
+    class Lazy(dict):
+        def items(self):
+            for name, numbers in super().items():
+                yield name, {"n": numbers}
+
+    hold("--name", "l")
+    numbers = {f"t{index}": [index] for index in range(20)}
+    crossdock.publish("l", Lazy(numbers))
+    assert {name: table["n"].to_list() for name, table in crossdock.connect("l").items()} == numbers
+
+
+def test_an_interrupt_of_a_producer_ends_the_publication(hold):
+    class Interrupting:
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise KeyboardInterrupt
+
+    hold("--name", "i")
+    with pytest.raises(KeyboardInterrupt):
+        crossdock.publish("i", {"t": Interrupting()})
+    with pytest.raises(KeyboardInterrupt):
+        crossdock.Channel(2, 100).sender().send(Interrupting())
+
+
 def test_tables_of_odd_shapes_are_published(hold):
     hold("--name", "o")
     wide = {f"c{index}": [index, None] for index in range(10_000)}

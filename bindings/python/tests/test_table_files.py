@@ -498,6 +498,8 @@ def test_a_stream_of_any_reader_is_read_one_batch_at_a_time(tmp_path):
     with pytest.raises(ConnectionError, match="the peer left"):
         list(reader)
     assert list(reader) == []
+    with pytest.raises(OSError, match="the peer left"):
+        pa.RecordBatchReader.from_stream(crossdock.open_batches(Failing(whole))).read_all()
     reader = crossdock.open_batches(io.BytesIO(whole[:-1000]))
     with pytest.raises(ValueError, match="ends within"):
         list(reader)

@@ -751,6 +751,16 @@ def test_a_device_method_that_refuses_gives_way_to_that_of_the_cpu():
         crossdock.table(Refusing(None))
 
 
+def test_the_device_method_is_called_first_when_columns_may_be_refused():
+    class Copying(OnDevice):
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise AssertionError("copies to the CPU")
+
+    ours = crossdock.table(rows())
+    taken = crossdock.table(Copying(ours, "__arrow_c_device_stream__"), skip_refused=True)
+    assert taken.refused == {} and pa.table(taken).equals(rows())
+
+
 def test_a_dictionary_is_no_record_and_its_nulls_are_nulls():
     text = crossdock.table(pd.DataFrame({"c": pd.Categorical(["20", "10"])}))
     with pytest.raises(TypeError, match='column "c": .* indices, .* decode the column'):

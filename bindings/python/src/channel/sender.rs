@@ -7,7 +7,6 @@ use crossdock::array::Casting;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{self, Loan as CoreLoan};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -150,7 +149,7 @@ impl Sender {
     /// [1, 2]
     #[pyo3(signature = (obj, /, *, timeout=None))]
     fn send(&self, py: Python<'_>, obj: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
-        if let Some(table) = table_in(obj)? {
+        if let Some(table) = table::table_in(obj)? {
             return self.send_table(py, &table, timeout);
         }
         let source = match downcast(obj) {
@@ -162,22 +161,6 @@ impl Sender {
         detached(py, &source, |source| loan.array().assign(source, Casting::Checked)).raise()?;
         loan.send().raise()
     }
-}
-
-/// The table of an object that is one, and no array.
-fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
-    if let Ok(table) = obj.cast::<Table>() {
-        return Ok(Some(table.get().clone()));
-    }
-    let py = obj.py();
-    let is_array = downcast(obj).is_some()
-        || obj.hasattr(intern!(py, "__dlpack__"))?
-        || obj.hasattr(intern!(py, "__array_interface__"))?;
-    if is_array || !obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
-        return Ok(None);
-    }
-    // A column of another library has the method, too, and is an array.
-    Ok(table::whole(obj).ok())
 }
 
 /// A slot on loan, as a context manager. `Sender.loan` returns it.

@@ -140,7 +140,9 @@ impl BatchReader {
         match self.replace(State::Busy) {
             State::Idle(source) => Ok(Some(source)),
             State::Busy => {
-                Err(PyRuntimeError::new_err("another thread reads the batches; use one thread at a time"))
+                let text =
+                    "the batches are being read; use the reader in one thread, and not in its own read()";
+                Err(PyRuntimeError::new_err(text))
             }
             State::Ended => {
                 self.replace(State::Ended);
@@ -194,6 +196,8 @@ impl BatchReader {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         export::check_requested(&self.schema, requested_schema)?;
+        // What can be refused is refused before the reader loses its batches.
+        export::schema_of(&self.schema)?;
         let Some(source) = self.take()? else {
             return Err(PyValueError::new_err("the batches were read; open the file again"));
         };
@@ -229,8 +233,10 @@ impl Read for PythonReader {
             Ok(found)
         };
         Python::attach(read).map_err(|error| {
+            // For consumers of the exported stream, which do not see the exception itself.
+            let text = format!("read() raised {error}");
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            io::Error::other("read() raised an exception")
+            io::Error::other(text)
         })
     }
 }

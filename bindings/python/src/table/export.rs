@@ -62,7 +62,7 @@ pub(super) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'p
     boxed(py, schema_of(schema)?)
 }
 
-fn schema_of(schema: &Schema) -> PyResult<ArrowSchema> {
+pub(super) fn schema_of(schema: &Schema) -> PyResult<ArrowSchema> {
     arrow::export_schema(schema).map_err(|error| errors::refusal(&error))
 }
 

@@ -4,7 +4,7 @@ use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
 use crossdock::bindings::table::{batches, remaining};
 use crossdock::table::{Checks, Column as Elements, Field, RecordBatchReader, Schema};
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -95,6 +95,28 @@ pub(crate) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
         return Ok(Table::new(batch.schema().clone(), vec![batch]));
     }
     Err(not_a_table(obj)?)
+}
+
+/// The table of an object that is one, and no array.
+pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
+    if let Ok(own) = obj.cast::<Table>() {
+        return Ok(Some(own.get().clone()));
+    }
+    let py = obj.py();
+    let is_array = downcast(obj).is_some()
+        || obj.hasattr(intern!(py, "__dlpack__"))?
+        || obj.hasattr(intern!(py, "__array_interface__"))?;
+    if is_array || !obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        return Ok(None);
+    }
+    match whole(obj) {
+        Ok(table) => Ok(Some(table)),
+        // Interrupts pass unchanged.
+        Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+        Err(error) if error.is_instance_of::<PyMemoryError>(py) => Err(error),
+        // A column of another library has the method, too, and is an array.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Why an object is no table, with the method of its own that gives one: of a query, for example.

@@ -12,6 +12,7 @@ use crate::capsule::unboxed;
 use crate::errors::{self, text};
 use crate::shared;
 use crate::table::import::{capsules, column, of_columns, stream_of, text_of, whole};
+use crate::table::import_device;
 use crate::table::table_object::Table;
 
 /// A column of another library, with its name.
@@ -28,19 +29,28 @@ pub(super) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
         let all = columns.iter().map(|(name, object)| Ok((text_of(&name)?, object)));
         return each(all.collect::<PyResult<_>>()?);
     }
-    let imported = if obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
-        of_stream(obj)
-    } else if let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_array__"))? {
-        of_batch(&method)
-    } else {
-        whole(obj)
-    };
-    match imported {
+    match imported(obj) {
         Err(error) if error.is_instance_of::<PyException>(py) => match by_names(obj)? {
             Some(columns) => each(columns),
             None => Err(error),
         },
         done => done,
+    }
+}
+
+/// The columns that can be imported, by the methods of the object itself.
+fn imported(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
+    let py = obj.py();
+    // For memory of a device, the other methods can only refuse, or copy silently.
+    if let Some((schema, batches)) = import_device::table(obj)? {
+        return Ok(Table::new(schema, batches));
+    }
+    if obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        return of_stream(obj);
+    }
+    match obj.getattr_opt(intern!(py, "__arrow_c_array__"))? {
+        Some(method) => of_batch(&method),
+        None => whole(obj),
     }
 }
 
