@@ -22,7 +22,7 @@ module Rubies
         version, status = Open3.capture2({ "RUBYOPT" => nil }, path, "-e", "print RUBY_VERSION")
         [version, path] if status.success? && version != RUBY_VERSION && Gem::Version.new(version) >= Gem::Version.new(OLDEST)
       rescue SystemCallError
-        raise "CROSSDOCK_RUBIES names #{path}, which does not run"
+        raise "#{path} does not run"
       end
       found.uniq(&:first)
     end
@@ -62,10 +62,13 @@ module Rubies
       BESIDE.each { |name| FileUtils.ln_s(File.join(root, name), File.join(repository, name)) }
       gem = File.join(repository, "bindings", "ruby")
       FileUtils.mkdir_p(gem)
-      %w[README.md Rakefile bench examples ext include lib rubies.rb sig stage.rb test].each do |name|
+      %w[README.md Rakefile bench examples include lib rubies.rb sig stage.rb test].each do |name|
         path = File.join(__dir__, name)
         FileUtils.cp_r(path, gem) if File.exist?(path)
       end
+      # Without the build folder, which can hold this copy.
+      sources = FileUtils.mkdir_p(File.join(gem, "ext", "crossdock")).first
+      FileUtils.cp_r(Dir[File.join(__dir__, "ext", "crossdock", "*")].reject { |path| File.basename(path) == "target" }, sources)
       loaded = File.join(gem, "lib", "crossdock", "crossdock.#{RbConfig::CONFIG["DLEXT"]}")
       FileUtils.rm_f(loaded)
       FileUtils.cp(extension, loaded)

@@ -71,7 +71,12 @@ class TestDtypes < Test::Unit::TestCase
     assert_equal "[('at', '<i8', (2,)), ('name', '<U2')]", Crossdock::Array.new([{ at: [1, 2], name: "ab" }]).dtype
     assert_match(/field "x"/, message_of(TypeError) { Crossdock::Array.new([Point.new(1, 2), Point.new("x", 2)]) })
     assert_match(/no value for the field "y"/, message_of(ArgumentError) { Crossdock::Array.new([{ x: 1 }], dtype: points.dtype) })
-    assert_raise(TypeError) { points.to_a(as: String) }
+    [String, 5].each do |other|
+      assert_match(/no class of Structs/, message_of(TypeError) { points.to_a(as: other) })
+      assert_match(/no class of Structs/, message_of(TypeError) { points.each(as: other) {} })
+      assert_match(/no class of Structs/, message_of(TypeError) { points.each(as: other) })
+    end
+    [Struct.new(:x, :z), Struct.new(:x, :y, :z, keyword_init: true)].each { |other| assert_raise(KeyError) { points.to_a(as: other) } }
     omit("this Ruby has no Data") if RUBY_VERSION < "3.2"
 
     place = Data.define(:x, :y)

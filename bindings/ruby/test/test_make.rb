@@ -56,6 +56,18 @@ class TestMake < Test::Unit::TestCase
     endless = []
     endless << endless
     assert_match(/deeper than 64/, message_of(ArgumentError) { Crossdock::Array.new(endless) })
+    # More paths than could be followed.
+    endless << endless
+    assert_match(/deeper than 64/, message_of(ArgumentError) { Crossdock::Array.new(endless) })
+  end
+
+  def test_records_that_contain_themselves_are_refused
+    numbers = Crossdock::Array.new([1])
+    [->(record) { record }, ->(record) { [record, record] }, ->(record) { [[record], [numbers]] }, ->(record) { { y: record } }].each do |part|
+      record = {}
+      record[:x] = part.call(record)
+      assert_match(/records nested more than 64 deep/, message_of(ArgumentError) { Crossdock::Array.new([record]) })
+    end
   end
 
   def test_elements_that_no_dtype_says_are_refused_by_name

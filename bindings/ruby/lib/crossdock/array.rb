@@ -326,7 +326,10 @@ module Crossdock
     #   Point = Struct.new(:x, :y)
     #   Crossdock::Array.new([Point.new(1, 2)]).to_a(as: Point) #=> [#<struct Point x=1, y=2>]
     def to_a(as: nil)
-      as ? Records.nested(elements, ndim, as) : elements
+      return elements unless as
+
+      Records.check(as)
+      Records.nested(elements, ndim, as)
     end
 
     # Calls the block with every element, in row-major order.
@@ -334,6 +337,7 @@ module Crossdock
     # @yield [Object]
     # @return [self, Enumerator] an Enumerator without a block
     def each(as: nil, &block)
+      Records.check(as) if as
       return to_enum(:each, as: as) { size } unless block
       return each_element(&block) unless as
 

@@ -13,14 +13,17 @@ module Crossdock
       # The element of a record.
       def build(record, as)
         return record unless record.is_a?(Hash)
-        return as.new(**record) if as.respond_to?(:keyword_init?) && as.keyword_init?
-
-        as.new(*record.values_at(*as.members))
+        values = record.fetch_values(*as.members)
+        as.respond_to?(:keyword_init?) && as.keyword_init? ? as.new(**record) : as.new(*values)
       end
 
-      # The same for the records in nested Arrays.
-      def nested(elements, depth, as)
+      # Refuses a class that is none of Structs or Data.
+      def check(as)
         raise TypeError, "#{as.inspect} is no class of Structs or Data" unless class?(as)
+      end
+
+      # {build} for the records in nested Arrays.
+      def nested(elements, depth, as)
         return build(elements, as) if depth.zero?
 
         elements.map { |part| nested(part, depth - 1, as) }
@@ -36,8 +39,9 @@ module Crossdock
     #
     # @param spec [Symbol, String, Hash, ::Array, Class] a name (`:float32`), NumPy's spelling
     #   (`"<f4"`), a template of `Array#pack` (`"iqc"`, and with C's alignment `"|iqc"`), a Hash of
-    #   fields, `[dtype, lengths]` for a sub-array, or a class ({record}). A text that is both is
-    #   NumPy's: `"i4"` is an `:int32`
+    #   fields, `[dtype, lengths]` for a sub-array, or a class ({record}). NumPy's spellings
+    #   with a width come first (`"i4"` is `:int32`); single letters are those of `pack` (`"l"` has
+    #   4 bytes)
     # @param names [::Array<Symbol, String>, nil] the names of the fields, which are `f0`, `f1`, … in
     #   a template
     # @param align [Boolean] whether the fields of a Hash are where C aligns them
@@ -64,7 +68,7 @@ module Crossdock
     #   Crossdock.record(Point, { x: :float64, y: :float64 })
     #   Crossdock::Array.new([Point.new(1, 2)], dtype: Point).to_a(as: Point)
     def record(class_of_records, spec, align: false)
-      raise TypeError, "#{class_of_records.inspect} is no class of Structs or Data" unless Records.class?(class_of_records)
+      Records.check(class_of_records)
 
       members = class_of_records.members
       found = spec.is_a?(Hash) ? dtype(spec, align: align) : dtype(spec, names: members, align: align)

@@ -3,10 +3,13 @@
 //! | in Ruby | the dtype |
 //! |---|---|
 //! | `:float32`, `">i2"`, `"[('x', '<f4')]"` | a name, or one of NumPy's spellings |
-//! | `"iqc"`, `"|iqc"` | a template of `Array#pack`, if NumPy has no such spelling |
+//! | `"iqc"`, `"|iqc"` | a template of `Array#pack` |
 //! | `{ x: :float32, y: [:int16, 3] }` | a record, packed |
 //! | `[:int16, 3]`, `[:int16, [2, 2]]` | a sub-array |
 //! | a class given to `Crossdock.record` | that record |
+//!
+//! NumPy's spellings with a width come first (`"i4"` is `:int32`); single letters are those of
+//! `pack` (`"l"` has 4 bytes).
 
 use crossdock::bindings::MAX_DEPTH;
 use crossdock::bindings::dialect::pack;

@@ -1,14 +1,12 @@
 //! Lists that are no Arrays as elements of new arrays: Ranges, Sets, Enumerators, and other
 //! Enumerables, also within Arrays.
 
+use crossdock::layout::MAX_RANK;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Float, RArray, Ruby, Value, prelude::*};
 
 use crate::error::{Failure, Result};
 use crate::import::{is_plain, is_source};
-
-/// The deepest nesting that is searched: deeper ones are refused later.
-const DEEPEST: usize = 64;
 
 /// A value without lists that are no Arrays.
 pub(crate) struct Lists {
@@ -29,9 +27,6 @@ impl Lists {
 
     /// `None` if nothing is to be converted.
     fn converted(&mut self, ruby: &Ruby, value: Value, depth: usize) -> Result<Option<Value>> {
-        if depth > DEEPEST {
-            return Ok(None);
-        }
         let (array, mut changed) = match RArray::from_value(value) {
             Some(array) => (array, None),
             None if is_plain(value) => return Ok(None),
@@ -45,6 +40,10 @@ impl Lists {
             }
             None => return Ok(None),
         };
+        // Before the parts: a list that contains itself several times has endless paths.
+        if depth == MAX_RANK {
+            return Err(too_deep(ruby));
+        }
         let mut index = 0;
         // Ruby code that runs meanwhile may change the length.
         while index < array.len() {
@@ -75,6 +74,11 @@ pub(crate) fn is_list(ruby: &Ruby, value: Value) -> Result<bool> {
         Ok(class.funcall("===", (value,))?)
     };
     Ok(is("Enumerable")? && !is("Hash")? && !is("Struct")? && value.respond_to("to_a", false)?)
+}
+
+/// The refusal of more Arrays in Arrays than an array has axes.
+pub(crate) fn too_deep(ruby: &Ruby) -> Failure {
+    Failure::argument(ruby, format!("arrays in arrays deeper than {MAX_RANK}"))
 }
 
 fn listed(ruby: &Ruby, value: Value) -> Result<RArray> {

@@ -1,15 +1,17 @@
 //! Arrays from nested Ruby arrays: one pass for shape and kind, and one for the elements.
 
+use crossdock::bindings::MAX_DEPTH;
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, ScalarKind, TimeUnit};
 use crossdock::layout::{Layout, MAX_RANK, Order};
 use crossdock::{Casting, DArray};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Float, Integer, RArray, RHash, RString, Ruby, Value, prelude::*};
+use rb_sys::VALUE;
 
 use crate::error::{Failure, Result, text};
 use crate::exact::{is_rational, is_short, nearest};
-use crate::lists::Lists;
+use crate::lists::{Lists, too_deep};
 use crate::moment::Moment;
 use crate::stack::stacked;
 use crate::value::{characters, describe, fields_of, from_ruby, is_record, name, way_out};
@@ -17,15 +19,26 @@ use crate::value::{characters, describe, fields_of, from_ruby, is_record, name, 
 /// An array with the elements of nested Ruby arrays or other lists, or of one number, in the given
 /// dtype or in the least one that holds all of them.
 pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Order) -> Result<DArray> {
+    array_within(ruby, nested, dtype, order, &[])
+}
+
+/// As [`array`], of the values of a field: with the first of the records around it, at each level.
+pub(crate) fn array_within(
+    ruby: &Ruby,
+    nested: Value,
+    dtype: Option<DType>,
+    order: Order,
+    around: &[VALUE],
+) -> Result<DArray> {
     let Lists { value: nested, has_arrays } = Lists::of(ruby, nested)?;
     if has_arrays && let Some(list) = RArray::from_value(nested) {
-        return stacked(ruby, list, dtype, order);
+        return stacked(ruby, list, dtype, order, around);
     }
     let shape = shape(ruby, nested)?;
     let mut census = Census::default();
     visit(ruby, nested, &shape, &mut |value| census.count(ruby, value, dtype.is_none()))?;
     if dtype.is_none() && census.is_of_records() {
-        let dtype = record(ruby, nested, &shape)?;
+        let dtype = record(ruby, nested, &shape, around)?;
         let array = one_by_one(ruby, nested, &shape, dtype)?;
         return Ok(if array.is_contiguous(order) { array } else { array.to_order(order)? });
     }
@@ -59,7 +72,7 @@ fn shape(ruby: &Ruby, nested: Value) -> Result<Vec<usize>> {
     let (mut shape, mut at) = (Vec::new(), nested);
     while let Some(array) = RArray::from_value(at) {
         if shape.len() == MAX_RANK {
-            return Err(Failure::argument(ruby, format!("arrays in arrays deeper than {MAX_RANK}")));
+            return Err(too_deep(ruby));
         }
         shape.push(array.len());
         if array.is_empty() {
@@ -246,10 +259,18 @@ impl Census {
 }
 
 /// The record that holds all Hashes, Structs or Data, with the fields of the first: each field has
-/// the dtype of an array of its values.
-fn record(ruby: &Ruby, nested: Value, shape: &[usize]) -> Result<DType> {
+/// the dtype of an array of its values. Records that contain themselves have no end.
+fn record(ruby: &Ruby, nested: Value, shape: &[usize], around: &[VALUE]) -> Result<DType> {
     let records = ruby.ary_new();
+    let mut outer = around.to_vec();
     visit(ruby, nested, shape, &mut |value| {
+        if outer.len() == around.len() {
+            outer.push(value.as_raw());
+            // Only compared; the lists around keep these objects.
+            if around.len() == MAX_DEPTH || around.contains(&value.as_raw()) {
+                return Err(Failure::argument(ruby, format!("records nested more than {MAX_DEPTH} deep")));
+            }
+        }
         match fields_of(ruby, value)? {
             Some(fields) => records.push(fields)?,
             None => return Err(Failure::of_type(ruby, "a record became something else meanwhile")),
@@ -264,7 +285,7 @@ fn record(ruby: &Ruby, nested: Value, shape: &[usize]) -> Result<DType> {
             values.push(RHash::try_convert(record)?.lookup2::<_, _, Value>(key, ruby.qnil())?)?;
         }
         let name = name(ruby, key)?;
-        let values = array(ruby, values.as_value(), None, Order::RowMajor)
+        let values = array_within(ruby, values.as_value(), None, Order::RowMajor, &outer)
             .map_err(|failure| failure.within(ruby, format_args!("field {name:?}")))?;
         let dtype = match values.shape() {
             [_, inner @ ..] if !inner.is_empty() => DType::subarray(inner, values.dtype().clone())?,

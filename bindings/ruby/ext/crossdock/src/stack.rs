@@ -4,6 +4,7 @@ use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::{Casting, DArray};
 use magnus::{RArray, Ruby, Value, prelude::*};
+use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
 use crate::pressure::again;
@@ -11,28 +12,45 @@ use crate::{import, nested};
 
 /// One array with the elements of a list as its first axis: arrays, objects that share memory, and
 /// lists of them or of elements. All have one shape. Without a dtype, the arrays must have one.
-pub(crate) fn stacked(ruby: &Ruby, list: RArray, dtype: Option<DType>, order: Order) -> Result<DArray> {
-    let values: Vec<Value> = list.into_iter().collect();
-    let mut parts: Vec<Option<DArray>> = Vec::with_capacity(values.len());
-    for (index, &value) in values.iter().enumerate() {
+pub(crate) fn stacked(
+    ruby: &Ruby,
+    list: RArray,
+    dtype: Option<DType>,
+    order: Order,
+    around: &[VALUE],
+) -> Result<DArray> {
+    let mut parts: Vec<Option<DArray>> = Vec::with_capacity(list.len());
+    let mut index = 0;
+    // Ruby code that runs meanwhile may change the length.
+    while index < list.len() {
+        let value: Value = list.entry(index as isize)?;
         let has_lists = RArray::from_value(value).is_some();
         let part = if has_lists { Ok(None) } else { import::source(ruby, value) };
         parts.push(part.map_err(|failure| failure.within(ruby, format_args!("element [{index}]")))?);
+        index += 1;
     }
     let common = match dtype {
         Some(dtype) => Some(dtype),
         None => common(ruby, &parts)?,
     };
     let mut whole = Vec::with_capacity(parts.len());
-    for (index, (part, value)) in parts.into_iter().zip(values).enumerate() {
+    for (index, part) in parts.into_iter().enumerate() {
         let part = match part {
             Some(part) => part,
-            None => nested::array(ruby, value, common.clone(), Order::RowMajor)
-                .map_err(|failure| failure.within(ruby, format_args!("element [{index}]")))?,
+            None => nested::array_within(
+                ruby,
+                list.entry(index as isize)?,
+                common.clone(),
+                Order::RowMajor,
+                around,
+            )
+            .map_err(|failure| failure.within(ruby, format_args!("element [{index}]")))?,
         };
         whole.push(part);
     }
-    let Some(first) = whole.first() else { return nested::array(ruby, list.as_value(), common, order) };
+    let Some(first) = whole.first() else {
+        return nested::array_within(ruby, list.as_value(), common, order, around);
+    };
     if let Some((index, other)) = whole.iter().enumerate().find(|(_, part)| part.shape() != first.shape()) {
         let (theirs, ours) = (other.shape(), first.shape());
         let text =

@@ -37,8 +37,9 @@ module Crossdock
 
           guard
           uses = uses_of(pointer)
+          array = Crossdock.at_address(pointer.address, dtype: :uint8, shape: [pointer.size], writable: request.writable?, owner: pointer) { uses.pop }
           uses << true
-          Crossdock.at_address(pointer.address, dtype: :uint8, shape: [pointer.size], writable: request.writable?, owner: pointer) { uses.pop }
+          array
         end
 
         # @api private
@@ -48,15 +49,20 @@ module Crossdock
 
         private
 
-        # A list with one entry for each array.
+        # A list with one entry for each array. The blocks that give the bytes back keep it alive.
         def uses_of(pointer)
-          pointer.instance_variable_get(:@crossdock_uses) || pointer.instance_variable_set(:@crossdock_uses, [])
+          lists[pointer] ||= []
+        end
+
+        # The lists of this Ractor, by pointer: a frozen one takes no variable, and a copy is another one.
+        def lists
+          Ractor.current[:crossdock_ffi_uses] ||= ObjectSpace::WeakMap.new
         end
 
         # @return [Boolean] whether an array uses the bytes, after arrays that the program has dropped
         #   were collected
         def used?(pointer)
-          uses = pointer.instance_variable_get(:@crossdock_uses)
+          uses = lists[pointer]
           return false if uses.nil? || uses.empty?
 
           GC.start

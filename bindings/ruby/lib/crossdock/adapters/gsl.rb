@@ -18,8 +18,9 @@ module Crossdock
         def call(object, request)
           request.refuse("#{object.class} is not a class of GSL") unless defined?(::GSL::Object) && object.is_a?(::GSL::Object)
 
-          dtype, width = KINDS[object.class.ancestors.find { |ancestor| KINDS.key?(ancestor.name) }.name]
-          shape = object.respond_to?(:size1) ? [object.size1, object.size2] : [object.size]
+          name = object.class.ancestors.map(&:name).find { |ancestor| KINDS.key?(ancestor) }
+          dtype, width = KINDS[name]
+          shape = name.start_with?("GSL::Matrix") ? [object.size1, object.size2] : [object.size]
           raise FrozenError.new("can't modify frozen #{object.class}", receiver: object) if request.writable? && object.frozen?
           return copied(object, shape, dtype, width, request, "how this Ruby lays out an object of GSL is not known") unless NArray.in_place?
 
