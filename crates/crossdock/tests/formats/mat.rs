@@ -121,3 +121,39 @@ fn a_file_that_ends_early_is_refused() {
     // Between two variables.
     assert_eq!(lists, 6);
 }
+
+#[test]
+fn variables_behind_a_compressed_one_are_padded_from_their_own_begin() {
+    let whole = seed("arrays");
+    // Nothing is decompressed, so five bytes are a compressed variable.
+    let compressed = [15_u32.to_le_bytes(), 5_u32.to_le_bytes()].concat();
+    let shifted = read(&[&whole[..128], &compressed, &[0; 5], &whole[128..]].concat()).unwrap();
+    let contents = read(&whole).unwrap();
+    assert_eq!(shifted.names().collect::<Vec<_>>(), contents.names().collect::<Vec<_>>());
+    for name in contents.names() {
+        assert_eq!(values(&variable(&shifted, name)), values(&variable(&contents, name)), "{name}");
+    }
+    assert_eq!(shifted.refused().map(|(name, _)| name).collect::<Vec<_>>(), ["#1"]);
+}
+
+#[test]
+fn names_that_parts_and_numbers_make_are_no_second_names() {
+    let whole = seed("arrays");
+    let named = |name: &str| {
+        let element = |kind: u32, bytes: &[u8]| {
+            let padding = vec![0; bytes.len().next_multiple_of(8) - bytes.len()];
+            [&kind.to_le_bytes(), &(bytes.len() as u32).to_le_bytes(), bytes, &padding].concat()
+        };
+        let flags = element(6, &[6, 0, 0, 0, 0, 0, 0, 0]);
+        let lens = element(5, &[1, 1].map(i32::to_le_bytes).concat());
+        let parts = [flags, lens, element(1, name.as_bytes()), element(9, &1.5_f64.to_le_bytes())];
+        element(14, &parts.concat())
+    };
+    let contents = read(&[&whole[..], &named("other")].concat()).unwrap();
+    assert_eq!(values(&variable(&contents, "other")), ["1.5"]);
+    let error = read(&[&whole[..], &named("z.real")].concat()).unwrap_err();
+    assert_says(&error, &["it has two variables named \"z.real\""]);
+    let compressed = [&15_u32.to_le_bytes()[..], &[0; 4]].concat();
+    let error = read(&[&whole[..128], &compressed, &named("#1")].concat()).unwrap_err();
+    assert_says(&error, &["it has two variables named \"#1\""]);
+}

@@ -119,7 +119,7 @@ pub(super) fn read(buffer: Buffer) -> Result<Contents> {
             COMPRESSED => {
                 let text = "it is compressed, and so is its name (`save -v6` compresses nothing)";
                 let error = Error::new(Kind::Unsupported, text).advising(Advice::OpenMatlab);
-                listed.refuse(format!("#{number}"), error);
+                listed.refuse(format!("#{number}"), error)?;
             }
             kind => return Err(malformed(format!("its variable {number} is of the unknown type {kind}"))),
         }
@@ -184,7 +184,8 @@ impl DataElement {
                 ends at byte {end}"
             )));
         }
-        let next = if is_short { at + 8 } else { stop.next_multiple_of(8) };
+        // Padded from its own begin: one that follows a compressed variable is not aligned.
+        let next = if is_short { at + 8 } else { start + u64::from(nbytes).next_multiple_of(8) };
         Ok(Self { kind, start, end: stop, next: next.min(end) })
     }
 
@@ -203,9 +204,19 @@ impl DataElement {
 }
 
 impl ListedVariables {
-    fn refuse(&mut self, name: String, error: Error) {
+    /// Keeps a name, which no other array or refused variable may have.
+    fn take(&mut self, name: &str) -> Result<()> {
+        match self.names.insert(name.to_owned()) {
+            true => Ok(()),
+            false => Err(malformed(format!("it has two variables named {}", short(name)))),
+        }
+    }
+
+    fn refuse(&mut self, name: String, error: Error) -> Result<()> {
+        self.take(&name)?;
         let error = error.within(format_args!("variable {}", short(&name)));
         self.refused.push((name, error));
+        Ok(())
     }
 
     /// Adds the arrays of a variable, or the reason why it has none.
@@ -229,14 +240,10 @@ impl ListedVariables {
         let name = name(fields, whole.end)?;
         // Without a name, it is the state of functions.
         let name = if name.is_empty() { format!("#{number}") } else { name };
-        if !self.names.insert(name.clone()) {
-            return Err(malformed(format!("it has two variables named {}", short(&name))));
-        }
         let Some(&(_, class, plain)) = CLASSES.iter().find(|row| row.0 == class) else {
             let what = OTHERS.iter().find(|row| row.0 == class).map_or("of an unknown class", |row| row.1);
             let error = Error::new(Kind::Unsupported, format!("it is {what}, and no array of numbers"));
-            self.refuse(name, error.advising(Advice::OpenMatlab));
-            return Ok(());
+            return self.refuse(name, error.advising(Advice::OpenMatlab));
         };
         let is_complex = flags & COMPLEX != 0;
         for suffix in if is_complex { &[".real", ".imag"][..] } else { &[""] } {
@@ -262,7 +269,9 @@ impl ListedVariables {
             }
             // Both are within the file, which is mapped.
             let range = data.start as usize..data.end as usize;
-            self.parts.push(Part { name: format!("{name}{suffix}"), dtype, layout, range });
+            let name = format!("{name}{suffix}");
+            self.take(&name)?;
+            self.parts.push(Part { name, dtype, layout, range });
             fields.seek(data.next);
         }
         Ok(())
