@@ -85,7 +85,7 @@ fn nothing_of_a_pickle_is_executed() {
     let bytes = replaced(
         "checkpoint",
         b"ctorch._utils\n_rebuild_tensor_v2\n",
-        b"cos\nsystem\nX\x10\x00\x00\x00touch /tmp/harm.N",
+        b"cos\nsystem\nX\x10\x00\x00\x00touch was-calledN",
     );
     assert!(read(&bytes).is_err());
     let bytes = replaced("checkpoint", b"_rebuild_tensor_v2", b"_rebuild_tensor_vX");
@@ -224,9 +224,11 @@ fn keys_are_written_as_python_writes_them() {
         (b")".to_vec(), tensor()),
         (b"N".to_vec(), tensor()),
         (b"\x88".to_vec(), tensor()),
+        ([&text("it's")[..], b"\x85"].concat(), tensor()),
+        ([&text("a\"'\n")[..], b"\x85"].concat(), tensor()),
     ]));
     let contents = contents.unwrap();
-    let names = ["2.5", "1e+22", "(1, 2)", "('a',)", "()", "None", "True"];
+    let names = ["2.5", "1e+22", "(1, 2)", "('a',)", "()", "None", "True", "(\"it's\",)", r#"('a"\'\n',)"#];
     assert_eq!(contents.names().collect::<Vec<_>>(), names);
 }
 

@@ -28,7 +28,7 @@ impl PickleMachine<'_> {
         Ok(match (&*name, items) {
             ("collections.OrderedDict", [])
             | ("collections.defaultdict", [] | [Pickled::Nothing | Pickled::Global(_)]) => {
-                self.push_dict();
+                self.push_dict()?;
                 self.pop()?
             }
             (

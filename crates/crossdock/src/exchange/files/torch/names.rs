@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::rc::Rc;
 
-use crate::element::{ScalarKind, digits};
+use crate::element::{ScalarKind, Value, digits};
 use crate::error::{Advice, Error, Kind, Result, short};
 use crate::exchange::files::torch::pickle::{Pickle, Pickled, PickledTensor};
 
@@ -81,12 +81,14 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn descend(&mut self, value: &Pickled, path: String, depth: usize) -> Result<()> {
-        self.left = self.left.checked_sub(1).filter(|_| depth <= DEEPEST).ok_or_else(|| {
-            let text = format!(
-                "its values are nested more than {DEEPEST} levels deep, or are more than {MOST_VALUES}"
-            );
-            Error::new(Kind::Unsupported, text)
-        })?;
+        if depth > DEEPEST {
+            let text = format!("its values are nested more than {DEEPEST} levels deep");
+            return Err(Error::new(Kind::Unsupported, text));
+        }
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or_else(|| Error::new(Kind::Unsupported, format!("it has more than {MOST_VALUES} values")))?;
         match value {
             Pickled::Dict(dict) => {
                 for (key, value) in &self.pickle.dicts[*dict] {
@@ -171,7 +173,8 @@ impl Walk<'_> {
             Pickled::Bool(value) => name.write_str(if *value { "True" } else { "False" }),
             Pickled::Int(value) => write!(name, "{value}"),
             Pickled::Float(value) => name.write_str(&digits::float(*value, ScalarKind::Float64)),
-            Pickled::Text(text) => write!(name, "'{text}'"),
+            Pickled::Text(text) if text.len() > MOST_NAMED => Err(fmt::Error),
+            Pickled::Text(text) => write!(name, "{}", Value::Text(text.to_string())),
             Pickled::Tuple(list) if depth < DEEPEST => {
                 let items = &self.pickle.lists[*list];
                 for (index, item) in items.iter().enumerate() {

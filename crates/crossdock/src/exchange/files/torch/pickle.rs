@@ -65,6 +65,9 @@ const NEWEST: u8 = 5;
 /// Each instruction takes memory: longer pickles are refused.
 const MOST_INSTRUCTIONS: usize = 1 << 22;
 
+/// Each list, tuple and dictionary takes memory, even an empty one: more are refused.
+const MOST_CONTAINERS: usize = 1 << 20;
+
 /// The longest name of a class, and the most bytes of all that are made of two texts: a text that
 /// is kept once can be used by many instructions.
 const MOST_NAMED: usize = 1 << 12;
@@ -150,16 +153,19 @@ impl PickleMachine<'_> {
                 self.take(nbytes)?;
                 self.stack.push(Pickled::Object("bytes".into()));
             }
-            b'}' => self.push_dict(),
-            b']' | 0x8f => self.push_list(Vec::new(), Pickled::List),
-            b')' => self.push_list(Vec::new(), Pickled::Tuple),
+            b'}' => self.push_dict()?,
+            b']' | 0x8f => self.push_list(Vec::new(), Pickled::List)?,
+            b')' => self.push_list(Vec::new(), Pickled::Tuple)?,
+            // Of a tuple that contains itself.
+            b'0' => drop(self.pop()?),
+            b'1' => drop(self.pop_mark()?),
             b't' => {
                 let items = self.pop_mark()?;
-                self.push_list(items, Pickled::Tuple);
+                self.push_list(items, Pickled::Tuple)?;
             }
             0x85..=0x87 => {
                 let items = self.pop_many(usize::from(code - 0x84))?;
-                self.push_list(items, Pickled::Tuple);
+                self.push_list(items, Pickled::Tuple)?;
             }
             b'a' => {
                 let items = self.pop_many(1)?;
@@ -271,9 +277,9 @@ impl PickleMachine<'_> {
     }
 
     fn pop_many(&mut self, count: usize) -> Result<Vec<Pickled>> {
-        let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<_>>>()?;
-        items.reverse();
-        Ok(items)
+        let most = self.marks.last().copied().unwrap_or(0);
+        let first = self.stack.len().checked_sub(count).filter(|&first| first >= most);
+        Ok(self.stack.split_off(first.ok_or_else(|| malformed("an instruction lacks an operand"))?))
     }
 
     fn pop_mark(&mut self) -> Result<Vec<Pickled>> {
@@ -281,9 +287,23 @@ impl PickleMachine<'_> {
         Ok(self.stack.split_off(mark))
     }
 
-    fn push_list(&mut self, items: Vec<Pickled>, value: impl Fn(usize) -> Pickled) {
+    fn push_list(&mut self, items: Vec<Pickled>, value: impl Fn(usize) -> Pickled) -> Result<()> {
+        self.check_containers()?;
         self.stack.push(value(self.lists.len()));
         self.lists.push(items);
+        Ok(())
+    }
+
+    /// Fails if there may be no more lists and dictionaries.
+    fn check_containers(&self) -> Result<()> {
+        if self.lists.len() + self.dicts.len() < MOST_CONTAINERS {
+            return Ok(());
+        }
+        let text = format!(
+            "its pickle has more than {MOST_CONTAINERS} lists, tuples and dictionaries, up to byte {}",
+            self.at
+        );
+        Err(Error::new(Kind::Unsupported, text).advising(Advice::OpenPickle))
     }
 
     fn push_global(&mut self, module: &str, name: &str) -> Result<()> {
@@ -301,9 +321,11 @@ impl PickleMachine<'_> {
         Ok(())
     }
 
-    pub(super) fn push_dict(&mut self) {
+    pub(super) fn push_dict(&mut self) -> Result<()> {
+        self.check_containers()?;
         self.stack.push(Pickled::Dict(self.dicts.len()));
         self.dicts.push(Vec::new());
+        Ok(())
     }
 
     /// Adds items to the list on the stack; those of another object are dropped.
@@ -396,6 +418,18 @@ mod tests {
     }
 
     #[test]
+    fn a_tuple_that_contains_itself_is_read_as_python_writes_it() {
+        // t = ([],); t[0].append(t), with protocol 2.
+        let Pickle { lists, root, .. } = read(b"\x80\x02]q\0h\0\x85q\x01a0h\x01.").unwrap();
+        let Pickled::Tuple(tuple) = root else { panic!("{root:?}") };
+        let [Pickled::List(list)] = lists[tuple].as_slice() else { panic!("{lists:?}") };
+        assert!(matches!(lists[*list].as_slice(), [Pickled::Tuple(same)] if *same == tuple));
+        // The marked form drops the items that the mark precedes.
+        let root = read(b"\x80\x02K\x05(K\x01K\x021.").unwrap().root;
+        assert!(matches!(root, Pickled::Int(5)), "{root:?}");
+    }
+
+    #[test]
     fn damaged_pickles_are_refused_with_the_reason() {
         for (bytes, words) in [
             (&b""[..], "it ends within an instruction"),
@@ -431,6 +465,12 @@ mod tests {
         // Byte 0 has an operand.
         let words =
             format!("more than {MOST_INSTRUCTIONS} instructions, up to byte {}", MOST_INSTRUCTIONS + 2);
+        assert!(error.to_string().contains(&words), "{error}");
+        let nested = [&b"\x80\x02)"[..], &[0x85].repeat(MOST_CONTAINERS), b"."].concat();
+        let error = read(&nested).unwrap_err();
+        assert!(error.is_unsupported(), "{error}");
+        let words =
+            format!("{MOST_CONTAINERS} lists, tuples and dictionaries, up to byte {}", nested.len() - 1);
         assert!(error.to_string().contains(&words), "{error}");
     }
 
