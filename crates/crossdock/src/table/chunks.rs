@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::table::column::Column;
 use crate::table::lease::visit;
 use crate::table::record_batch::RecordBatch;
@@ -24,13 +24,15 @@ pub fn chunk_of(chunks: &[Column], mut index: usize) -> Option<(&Column, usize)>
 /// keeps a chunk. `lens` are the lengths of the chunks.
 pub fn parts(range: Range<usize>, lens: impl Iterator<Item = usize>) -> Vec<(usize, Range<usize>)> {
     let mut parts = Vec::new();
-    let mut start = 0;
+    let mut start = 0_usize;
     for (index, len) in lens.enumerate() {
-        let (first, end) = (range.start.max(start), range.end.min(start + len));
-        if first < end || (parts.is_empty() && range.is_empty() && first <= start + len) {
+        // Only chunks of nulls have so many elements that their sum does not fit.
+        let behind = start.saturating_add(len);
+        let (first, end) = (range.start.max(start), range.end.min(behind));
+        if first < end || (parts.is_empty() && range.is_empty() && first <= behind) {
             parts.push((index, first - start..first.max(end) - start));
         }
-        start += len;
+        start = behind;
     }
     parts
 }
@@ -40,7 +42,8 @@ pub fn parts(range: Range<usize>, lens: impl Iterator<Item = usize>) -> Vec<(usi
 ///
 /// # Errors
 ///
-/// As [`RecordBatch::new`].
+/// `is_overflow` if the chunks of a column have more than 2⁶⁴ - 1 elements; as
+/// [`RecordBatch::new`].
 pub fn batches(schema: &Schema, columns: &[&[Column]]) -> Result<Vec<RecordBatch>> {
     let batch = |range: Range<usize>| {
         let part = |chunks: &&[Column]| {
@@ -51,21 +54,24 @@ pub fn batches(schema: &Schema, columns: &[&[Column]]) -> Result<Vec<RecordBatch
         let columns = columns.iter().filter_map(part).collect::<Result<Vec<_>>>()?;
         RecordBatch::new(schema.clone(), columns, range.len())
     };
-    aligned(columns).into_iter().map(batch).collect()
+    aligned(columns)?.into_iter().map(batch).collect()
 }
 
 /// The longest ranges of rows that lie in one chunk of each column.
-fn aligned(columns: &[&[Column]]) -> Vec<Range<usize>> {
+fn aligned(columns: &[&[Column]]) -> Result<Vec<Range<usize>>> {
     if columns.iter().any(|chunks| chunks.is_empty()) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut ends = BTreeSet::new();
     for chunks in columns {
-        let mut end = 0;
-        ends.extend(chunks.iter().map(|chunk| {
-            end += chunk.len();
-            end
-        }));
+        let mut end = 0_usize;
+        for chunk in *chunks {
+            end = end.checked_add(chunk.len()).ok_or_else(|| {
+                let text = format!("its chunks have more than {} elements together", usize::MAX);
+                Error::new(Kind::Overflow, text)
+            })?;
+            ends.insert(end);
+        }
     }
     let mut start = 0;
     let mut all: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
@@ -75,7 +81,7 @@ fn aligned(columns: &[&[Column]]) -> Vec<Range<usize>> {
     if all.is_empty() {
         all.push(0..0);
     }
-    all
+    Ok(all)
 }
 
 /// The bytes of all buffers of columns, each buffer once.
@@ -105,6 +111,9 @@ pub fn addresses(column: &Column) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::array::Array;
+    use crate::table::checks::Checks;
+    use crate::table::column::ColumnParts;
+    use crate::table::column_type::ColumnType;
     use crate::table::field::Field;
 
     fn column(len: usize) -> Column {
@@ -119,6 +128,8 @@ mod tests {
         assert_eq!(of(2..2), [(0, 2..2)]);
         assert_eq!(of(5..5), [(2, 3..3)]);
         assert!(parts(0..0, std::iter::empty()).is_empty());
+        let most = usize::MAX;
+        assert_eq!(parts(most - 1..most, [most, most].into_iter()), [(0, most - 1..most)]);
     }
 
     #[test]
@@ -142,6 +153,16 @@ mod tests {
         assert_eq!(lens(&[&x, &y]), [1, 1, 3]);
         assert_eq!(lens(&[&[column(0)], &[column(0)]]), [0]);
         assert!(lens(&[&x, &[]]).is_empty());
+        let nulls = |len| {
+            Column::new(ColumnType::Null, ColumnParts { len, ..ColumnParts::default() }, Checks::Full)
+                .unwrap()
+        };
+        let most = usize::MAX / 4;
+        let schema = Schema::new([Field::new("n", ColumnType::Null).unwrap()]);
+        let chunks = [nulls(most), nulls(most)];
+        assert_eq!(batches(&schema, &[&chunks]).unwrap().len(), 2);
+        let chunks = [nulls(most), nulls(most), nulls(most), nulls(most), nulls(4)];
+        assert!(batches(&schema, &[&chunks]).unwrap_err().is_overflow());
         let shared = column(4);
         let half = shared.slice(..2).unwrap();
         assert_eq!(nbytes([&shared, &half, &column(3)]), 7);

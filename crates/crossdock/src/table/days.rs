@@ -1,9 +1,11 @@
 //! Days: NumPy counts them in 64 bits, Arrow in 32.
 
+use crate::buffer::BitmapBuilder;
 use crate::element::{DType, TimeUnit, Value};
 use crate::error::Result;
 use crate::kernel::Casting;
 use crate::layout::Order;
+use crate::memory::count_copied;
 use crate::table::checks::Checks;
 use crate::table::column::{Column, ColumnParts};
 use crate::table::column_type::ColumnType;
@@ -25,8 +27,46 @@ pub fn with_days(column: Column) -> Result<Column> {
     };
     let counts = counted.array()?.view_as(&DType::I64)?;
     let days = counts.cast(&DType::I32, Order::RowMajor, Casting::Checked)?;
-    let validity = column.validity().map(|bits| bits.buffer().clone());
+    let validity = match column.validity() {
+        Some(bits) if bits.start() == 0 => Some(bits.buffer().try_clone()?),
+        Some(bits) => {
+            let mut copy = BitmapBuilder::with_capacity(bits.len())?;
+            bits.append_to(&mut copy)?;
+            count_copied(copy.as_bytes().len());
+            Some(copy.finish().0)
+        }
+        None => None,
+    };
     let buffers = vec![days.buffer()?.0];
     let parts = ColumnParts { len: column.len(), validity, buffers, ..ColumnParts::default() };
     Column::new(ColumnType::Date32, parts, Checks::Shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Buffer;
+    use crate::memory::copied_bytes_here;
+
+    #[test]
+    fn days_of_a_slice_keep_their_nulls() {
+        let buffers = vec![Buffer::from_vec(vec![0i64, 1, 2, 3]).unwrap()];
+        let validity = Some(Buffer::from_static(&[0b1010u8]).unwrap());
+        let parts = ColumnParts { len: 4, validity, buffers, ..ColumnParts::default() };
+        let ty = ColumnType::Fixed(DType::datetime(TimeUnit::DAY));
+        let column = Column::new(ty, parts, Checks::Shape).unwrap();
+        for (start, valid) in [(0, &[false, true, false, true][..]), (1, &[true, false, true]), (3, &[true])]
+        {
+            let before = copied_bytes_here();
+            let days = with_days(column.slice(start..).unwrap()).unwrap();
+            assert!(copied_bytes_here() > before);
+            assert_eq!(*days.column_type(), ColumnType::Date32);
+            assert_eq!(days.validity().unwrap().to_vec().unwrap(), valid);
+            let bytes = days.buffers()[0].read().unwrap();
+            let counts = bytes.as_chunks::<4>().0.iter().map(|&count| i32::from_ne_bytes(count));
+            for (index, (count, _)) in counts.zip(valid).enumerate().filter(|(_, (_, is_valid))| **is_valid) {
+                assert_eq!(count as usize, start + index);
+            }
+        }
+    }
 }

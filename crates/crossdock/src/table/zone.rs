@@ -8,9 +8,13 @@ pub fn offset_minutes(zone: &str) -> Option<i32> {
         ("-", digits) => (-1, digits),
         _ => return None,
     };
-    let (hours, minutes) = digits.split_once(':').or_else(|| digits.split_at_checked(2))?;
-    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
-    (hours < 24 && minutes < 60).then(|| sign * i32::from(hours * 60 + minutes))
+    let (&[a, b, c, d] | &[a, b, b':', c, d]) = digits.as_bytes() else { return None };
+    let number = |tens: u8, ones: u8| {
+        (tens.is_ascii_digit() && ones.is_ascii_digit())
+            .then(|| 10 * i32::from(tens - b'0') + i32::from(ones - b'0'))
+    };
+    let (hours, minutes) = (number(a, b)?, number(c, d)?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
 
 #[cfg(test)]
@@ -23,7 +27,10 @@ mod tests {
         for (zone, minutes) in offsets {
             assert_eq!(offset_minutes(zone), Some(minutes), "{zone}");
         }
-        for zone in ["", "UTC", "+", "+2", "+24:00", "+02:60", "02:00", "+é0:00"] {
+        for zone in [
+            "", "UTC", "+", "+2", "+24:00", "+02:60", "02:00", "+é0:00", "++2:00", "+2:00", "+02:0", "+-2+0",
+            "+02:000", "+0200:",
+        ] {
             assert_eq!(offset_minutes(zone), None, "{zone}");
         }
     }

@@ -131,7 +131,7 @@ impl<'a> ArrayDisplay<'a> {
         self
     }
 
-    /// Formats elements as literals of Ruby.
+    /// Formats elements in the notation of Ruby's `inspect`.
     ///
     /// ```
     /// use crossdock::Array;

@@ -1,4 +1,4 @@
-//! The words for single values: those of NumPy, or those of Ruby's literals.
+//! The words for single values: those of NumPy, or those of Ruby's `inspect`.
 
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ impl Notation {
             Self::Ruby => {
                 // A bracket belongs to the first digit.
                 let real = re.trim_start();
-                // A literal of Ruby's has no imaginary NaN or infinity without a product.
+                // Ruby has no literal of an imaginary NaN or infinity: `inspect` writes a product.
                 let product = if number.ends_with(char::is_alphabetic) { "*" } else { "" };
                 format!("{}({real}{number}{product}i){padding}", &re[..re.len() - real.len()])
             }
@@ -89,7 +89,8 @@ impl Notation {
             Value::Complex { .. } | Value::ComplexLongDouble(_) => {
                 let (re, im) = value.as_complex().unwrap_or_default();
                 let part = |number: f64| self.float(number, dtype);
-                let sign = if im.is_sign_negative() { "" } else { "+" };
+                // A NaN is written without its sign.
+                let sign = if im.is_sign_negative() && !im.is_nan() { "" } else { "+" };
                 self.complex(&part(re), &format!("{sign}{}", part(im)))
             }
             Value::Float(number) => self.float(*number, dtype),
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_written_as_literals_of_ruby() {
+    fn elements_are_written_as_ruby_inspects_them() {
         let bools = Array::from_vec(vec![Bool8::from(true), Bool8::from(false)], [2]).unwrap();
         assert_eq!(text(bools), "[ true false]");
         let floats = Array::from_vec(vec![1.0, 2.5, f64::NAN, f64::NEG_INFINITY], [4]).unwrap();
@@ -213,12 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn values_by_themselves_are_literals_of_ruby() {
+    fn values_by_themselves_are_written_as_ruby_inspects_them() {
         let pair = DType::packed_record([("x", DType::I8), ("a b", DType::BOOL)]).unwrap();
         let unit = crate::element::TimeUnit::DAY;
         for (value, dtype, text) in [
             (Value::Complex { re: 1.0, im: -2.5 }, DType::C128, "(1.0-2.5i)"),
             (Value::Complex { re: 0.1_f32.into(), im: f64::NAN }, DType::C64, "(0.1+NaN*i)"),
+            (Value::Complex { re: -f64::NAN, im: -f64::NAN }, DType::C128, "(NaN+NaN*i)"),
+            (Value::Complex { re: -0.0, im: -0.0 }, DType::C128, "(-0.0-0.0i)"),
             (
                 Value::Text("a\"\n#{ü}\u{1b}\u{200b}😀".into()),
                 DType::text(9).unwrap(),

@@ -50,7 +50,7 @@ const ALIGN: u64 = 64;
 ///
 /// As [`OpenOptions::open_all`], and each reason for which an array of a file cannot be opened;
 /// `is_conflict` if two arrays have one name; `is_unsupported` for a folder without a file of
-/// arrays, and for a dtype that a manifest cannot spell; `is_io` without memory for the set.
+/// arrays or tables, and for a dtype that a manifest cannot spell; `is_io` without memory for the set.
 pub fn load_set(path: impl AsRef<Path>, label: &Label, progress: impl FnMut(u64, u64)) -> Result<SealedSet> {
     let path = path.as_ref();
     load_set_of(&[path], label, progress, |_, error| Err(error))
@@ -149,19 +149,28 @@ fn add_sources(path: &Path, sources: &mut Vec<SourceFile>, end: &mut u64) -> Res
             .collect();
         paths.sort();
         if paths.is_empty() {
-            let text =
-                "no file in the folder has an ending of a format of arrays, such as .safetensors or .npy";
+            let text = "no file in the folder has an ending of a format of arrays or tables, such as .safetensors or .arrow";
             return Err(Error::new(Kind::Unsupported, text));
         }
     }
     for path in paths {
         let mut file = source::open(&path, false)?;
         let nbytes = file.metadata().map_err(unread)?.len();
-        let start = end.next_multiple_of(ALIGN) + lead(&mut file, &path, nbytes).map_err(unread)?;
-        *end = start + nbytes;
+        let lead = lead(&mut file, &path, nbytes).map_err(unread)?;
+        let start = end.checked_next_multiple_of(ALIGN).and_then(|end| end.checked_add(lead));
+        let behind = start.and_then(|start| start.checked_add(nbytes));
+        let (Some(start), Some(behind)) = (start, behind) else {
+            return Err(too_many(nbytes));
+        };
+        *end = behind;
         sources.push(SourceFile { path, file, nbytes, start, region: 0 });
     }
     Ok(())
+}
+
+#[cold]
+fn too_many(nbytes: u64) -> Error {
+    Error::new(Kind::Overflow, format!("with {nbytes} more bytes, the set exceeds the address space"))
 }
 
 /// The bytes before a file, with which the tensors of a `.safetensors` file begin at a multiple of
@@ -305,8 +314,10 @@ impl<'a> Loaded<'a> {
         }
         let dtype = entry.dtype().clone();
         let layout = Layout::contiguous(entry.shape(), dtype.itemsize(), Order::RowMajor)?;
-        let offset = self.decoded_nbytes.next_multiple_of(ALIGN);
-        self.decoded_nbytes = offset + layout.nbytes() as u64;
+        let offset = self.decoded_nbytes.checked_next_multiple_of(ALIGN);
+        let end = offset.and_then(|offset| offset.checked_add(layout.nbytes() as u64));
+        let (Some(offset), Some(end)) = (offset, end) else { return Err(too_many(layout.nbytes() as u64)) };
+        self.decoded_nbytes = end;
         self.encoded.push((self.entries.len(), entry));
         Ok(SetEntry { name, contents: EntryContents::Array(dtype, layout), region: 1, offset })
     }
