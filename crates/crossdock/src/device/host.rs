@@ -1,7 +1,5 @@
 //! Host memory: of the default pool, and shared with other processes.
 
-use std::error::Error as _;
-use std::io;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
@@ -134,7 +132,7 @@ impl MemoryManager for SharedMemory {
 
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
         let charge = Meter::charge(&self.meter, nbytes)?;
-        let fresh = Buffer::shared(nbytes).map_err(|error| too_large(error, nbytes))?;
+        let fresh = Buffer::shared(nbytes)?;
         keeping(fresh, charge)
     }
 
@@ -170,18 +168,4 @@ pub(super) fn copy_on_host(transfer: &Transfer) -> Result<()> {
     // and do not overlap.
     unsafe { racy::copy(src.address(), dst.address(), transfer.nbytes()) };
     Ok(())
-}
-
-/// Converts the system's error for a size that it cannot allocate.
-fn too_large(error: Error, nbytes: usize) -> Error {
-    let kind = error.source().and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
-    match kind {
-        Some(
-            io::ErrorKind::OutOfMemory
-            | io::ErrorKind::FileTooLarge
-            | io::ErrorKind::InvalidInput
-            | io::ErrorKind::StorageFull,
-        ) => Error::out_of_memory(nbytes, 1),
-        _ => error,
-    }
 }

@@ -66,10 +66,9 @@ impl Meter {
             return Err(Error::out_of_memory(nbytes, 1));
         }
         let (limit, used) = (self.limit.load(Ordering::Relaxed), self.nbytes.load(Ordering::Relaxed));
-        match used.checked_add(nbytes as u64) {
-            Some(after) if nbytes == 0 || after <= limit => Ok(()),
-            _ if limit == u64::MAX => Err(Error::out_of_memory(nbytes, 1)),
-            _ => Err(Error::limit(limit, used, nbytes, 1)),
+        match after(limit, used, nbytes) {
+            Some(_) => Ok(()),
+            None => Err(beyond(limit, used, nbytes)),
         }
     }
 
@@ -79,15 +78,12 @@ impl Meter {
     ///
     /// `is_out_of_memory` if that would exceed the limit.
     pub fn charge(meter: &Arc<Self>, nbytes: usize) -> Result<Charge> {
-        let nbytes = nbytes as u64;
         let limit = meter.limit.load(Ordering::Relaxed);
-        let within = |live: u64| live.checked_add(nbytes).filter(|&after| nbytes == 0 || after <= limit);
+        let within = |used| after(limit, used, nbytes);
         // Relaxed: the counts order no access to memory.
         let before = meter.nbytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
-        let before = before.map_err(|used| match limit {
-            u64::MAX => Error::out_of_memory(nbytes as usize, 1),
-            limit => Error::limit(limit, used, nbytes as usize, 1),
-        })?;
+        let before = before.map_err(|used| beyond(limit, used, nbytes))?;
+        let nbytes = nbytes as u64;
         meter.count.fetch_add(1, Ordering::Relaxed);
         meter.peak.fetch_max(before + nbytes, Ordering::Relaxed);
         Ok(Charge { meter: meter.clone(), nbytes })
@@ -100,6 +96,19 @@ impl Meter {
             live_count: self.count.load(Ordering::Relaxed),
             peak_nbytes: self.peak.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// The live bytes after a charge; `None` beyond the limit. No bytes are always within it.
+fn after(limit: u64, used: u64, nbytes: usize) -> Option<u64> {
+    used.checked_add(nbytes as u64).filter(|&after| nbytes == 0 || after <= limit)
+}
+
+#[cold]
+fn beyond(limit: u64, used: u64, nbytes: usize) -> Error {
+    match limit {
+        u64::MAX => Error::out_of_memory(nbytes, 1),
+        limit => Error::limit(limit, used, nbytes, 1),
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
     // At least one byte, so that the receiver of the descriptor can map it.
     let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| io::ErrorKind::FileTooLarge)?;
     // Beyond the limit of the process, the system sends a signal that ends it.
-    if !is_within_file_limit(size) {
+    if size.unsigned_abs() > file_limit() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
     // SAFETY: `fd` is an open descriptor that this function owns; the file is new, and no map of it
@@ -48,12 +48,20 @@ pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
     }
 }
 
-/// Whether the process may make a file of this size (`ulimit -f`).
-pub(crate) fn is_within_file_limit(size: libc::off_t) -> bool {
+/// Whether the system refuses memory because it has none of this size, or may give none.
+pub(crate) fn is_out_of_memory(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, OutOfMemory, StorageFull};
+    matches!(error.kind(), OutOfMemory | StorageFull | FileTooLarge)
+        || error.raw_os_error() == Some(libc::EOVERFLOW)
+}
+
+/// The most bytes of a file that the process may make (`ulimit -f`).
+pub(crate) fn file_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: `limit` is a record of the right type that lives until the call returns.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
-    limit.rlim_cur == libc::RLIM_INFINITY || size.unsigned_abs() <= limit.rlim_cur
+    // No file is longer than an offset can be.
+    limit.rlim_cur.min(libc::off_t::MAX as u64)
 }
 
 /// The descriptor of a memfd of fixed size. Descriptors of this kind are counted: they must leave

@@ -11,6 +11,7 @@ use crate::error::{Error, Kind, Result, system_text};
 use crate::memory::fault;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Descriptor, Region};
+use crate::memory::memfd::is_out_of_memory;
 use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::keep::{Keep, adopt};
@@ -171,7 +172,7 @@ impl Mapped {
         let mapping = FileMapping::new(fd.as_raw_fd(), first, whole, writable, near).map_err(|error| {
             let text =
                 format!("{nbytes} bytes from byte {offset} on could not be mapped: {}", system_text(&error));
-            let kind = if error.raw_os_error() == Some(libc::ENOMEM) { Kind::OutOfMemory } else { Kind::Io };
+            let kind = if is_out_of_memory(&error) { Kind::OutOfMemory } else { Kind::Io };
             Error::caused(kind, text, error)
         })?;
         // SAFETY: the mapping has `whole = lead + nbytes` bytes, so that the sum stays within it.

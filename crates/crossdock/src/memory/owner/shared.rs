@@ -20,9 +20,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result, system_text};
+use crate::memory::fault::page_size;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
-use crate::memory::memfd::{add_seals, sized_memory};
+use crate::memory::memfd::{add_seals, is_out_of_memory, sized_memory};
 use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
 use crate::memory::owner::keep::adopt;
@@ -47,15 +48,12 @@ pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
         return Err(Error::new(Kind::Value, text));
     }
     // The system maps whole pages.
-    if nbytes.checked_next_multiple_of(4096).is_none_or(|mapped| isize::try_from(mapped).is_err()) {
+    if nbytes.checked_next_multiple_of(page_size()).is_none_or(|mapped| isize::try_from(mapped).is_err()) {
         return Err(Error::out_of_memory(nbytes, 1));
     }
     let fd = sized_memory(nbytes, name).map_err(|error| {
         let text = format!("{nbytes} bytes of shared memory could not be allocated: {}", system_text(&error));
-        let kind = match error.raw_os_error() {
-            Some(libc::ENOMEM | libc::ENOSPC | libc::EFBIG | libc::EOVERFLOW) => Kind::OutOfMemory,
-            _ => Kind::Io,
-        };
+        let kind = if is_out_of_memory(&error) { Kind::OutOfMemory } else { Kind::Io };
         Error::caused(kind, text, error)
     })?;
     map(fd, 0, nbytes, true, None, Birth::Aliased)

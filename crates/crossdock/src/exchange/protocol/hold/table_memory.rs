@@ -33,7 +33,7 @@ impl TableMemory {
         let start = self.nbytes.next_multiple_of(ALIGN);
         let unwritten = |error: io::Error| failed("the table could not be written to shared memory", error);
         self.file.seek(SeekFrom::Start(start)).map_err(unwritten)?;
-        let mut writer = LimitedWriter { file: &self.file, end: start };
+        let mut writer = LimitedWriter { file: &self.file, end: start, limit: memfd::file_limit() };
         let written = write(&mut writer);
         let end = writer.end;
         match written {
@@ -66,12 +66,12 @@ impl TableMemory {
 struct LimitedWriter<'a> {
     file: &'a File,
     end: u64,
+    limit: u64,
 }
 
 impl Write for LimitedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let end = libc::off_t::try_from(self.end.saturating_add(bytes.len() as u64));
-        if !end.is_ok_and(memfd::is_within_file_limit) {
+        if self.end.saturating_add(bytes.len() as u64) > self.limit {
             return Err(io::Error::from_raw_os_error(libc::EFBIG));
         }
         let count = self.file.write(bytes)?;
