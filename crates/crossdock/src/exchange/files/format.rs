@@ -132,17 +132,7 @@ impl Format {
     /// Whether the format is written: other formats can only be opened.
     #[doc(hidden)]
     pub fn is_written(self) -> bool {
-        !matches!(
-            self,
-            Self::Tiff
-                | Self::Gguf
-                | Self::Nifti
-                | Self::Pnm
-                | Self::Fits
-                | Self::Mat
-                | Self::Torch
-                | Self::Arrow
-        )
+        matches!(self, Self::Npy | Self::Npz | Self::Safetensors | Self::Png | Self::Jpeg | Self::Raw)
     }
 
     /// The article before the name.

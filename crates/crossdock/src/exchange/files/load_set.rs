@@ -50,7 +50,8 @@ const ALIGN: u64 = 64;
 ///
 /// As [`OpenOptions::open_all`], and each reason for which an array of a file cannot be opened;
 /// `is_conflict` if two arrays have one name; `is_unsupported` for a folder without a file of
-/// arrays or tables, and for a dtype that a manifest cannot spell; `is_io` without memory for the set.
+/// arrays or tables, and for a dtype that a manifest cannot spell; `is_overflow` for files that
+/// exceed the address space together; `is_io` without memory for the set.
 pub fn load_set(path: impl AsRef<Path>, label: &Label, progress: impl FnMut(u64, u64)) -> Result<SealedSet> {
     let path = path.as_ref();
     load_set_of(&[path], label, progress, |_, error| Err(error))

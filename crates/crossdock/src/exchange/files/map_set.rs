@@ -34,7 +34,7 @@ use crate::table::Checks;
 /// # Errors
 ///
 /// As [`load_set`](crate::exchange::files::load_set); `is_unsupported` for arrays and tables that
-/// must be decoded, and for a folder of more than 64 files; `is_fault` if a file shrinks meanwhile.
+/// must be decoded, and for more than 64 files; `is_fault` if a file shrinks meanwhile.
 pub fn map_set(path: impl AsRef<Path>, label: &Label) -> Result<SealedSet> {
     map_set_of(&[path], label, |_, error| Err(error))
 }

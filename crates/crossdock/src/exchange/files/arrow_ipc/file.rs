@@ -132,13 +132,13 @@ impl OpenOptions {
     pub fn try_open_table(&self, path: impl AsRef<Path>) -> Result<Option<IpcFile>> {
         let path = path.as_ref();
         let opened = || {
+            let file = source::open(path, self.writes_file())?;
             // Files of other formats are not mapped.
-            let format = magic::format(&source::first_bytes(&source::open(path, false)?)?);
-            if format != Some(Format::Arrow) {
+            if magic::format(&source::first_bytes(&file)?) != Some(Format::Arrow) {
                 return Ok(None);
             }
-            let (buffer, _) = self.load_table(path)?;
-            self.read_table(buffer).map(Some)
+            self.check()?;
+            self.read_table(self.load(file)?).map(Some)
         };
         opened().map_err(|error: Error| error.within(shown(path)))
     }

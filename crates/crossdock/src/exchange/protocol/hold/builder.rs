@@ -155,7 +155,7 @@ impl DraftSet {
     ///
     /// # Errors
     ///
-    /// `is_bounds` if the set has no array of this name.
+    /// `is_bounds` if the set has no entry of this name; `is_unsupported` if it is a table.
     pub fn get(&self, name: &str) -> Result<DArray> {
         let Some(&index) = self.described.names.get(name) else {
             let text = format!("the set {} has no array {}", self.label, short(name));
@@ -167,8 +167,12 @@ impl DraftSet {
                 DArray::from_buffer(buffer, dtype.clone(), layout.clone(), *offset as usize)
             }
             _ => {
-                let text = format!("{} of the set {} is a table, already written", short(name), self.label);
-                Err(Error::new(Kind::Bounds, text))
+                let text = format!(
+                    "{} of the set {} is a table, which is complete, not an array",
+                    short(name),
+                    self.label
+                );
+                Err(Error::new(Kind::Unsupported, text))
             }
         }
     }

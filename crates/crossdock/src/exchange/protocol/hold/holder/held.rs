@@ -22,7 +22,7 @@ pub(super) struct HeldVersion {
     pub(super) arrays: usize,
     pub(super) tables: usize,
     pub(super) nbytes: u64,
-    /// Whether the arrays lie in mapped files.
+    /// Whether the arrays and tables lie in mapped files.
     pub(super) is_mapped: bool,
     /// The process that committed it, 0 if that is unknown.
     pub(super) publisher: u64,
