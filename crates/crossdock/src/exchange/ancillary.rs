@@ -23,6 +23,12 @@ struct Control([u8; CONTROL_NBYTES]);
 
 const _: () = assert!(align_of::<libc::cmsghdr>() <= 8);
 
+/// The bytes of a control message before its data.
+const HEAD: usize = size_of::<libc::cmsghdr>();
+
+// SAFETY: the macro computes with its argument alone.
+const _: () = assert!(unsafe { libc::CMSG_LEN(0) } as usize == HEAD);
+
 /// What was received with bytes.
 #[derive(Debug, Default)]
 pub(in crate::exchange) struct ReceivedDescriptors {
@@ -124,7 +130,7 @@ pub(in crate::exchange) fn receive(
         // lengths and the header.
         unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC) }
     })?;
-    let written = header.msg_controllen.min(CONTROL_NBYTES);
+    let written = nbytes_of(header.msg_controllen).min(CONTROL_NBYTES);
     let mut beside = read_rights(&control.0[..written]);
     beside.lacks_descriptors = header.msg_flags & libc::MSG_CTRUNC != 0;
     beside.lacks_bytes = header.msg_flags & libc::MSG_TRUNC != 0;
@@ -147,10 +153,12 @@ fn header(vector: &mut libc::iovec, control: &mut Control, control_nbytes: usize
 /// Writes the control message with descriptors, for which there is room, and returns its length
 /// with padding.
 fn write_rights(control: &mut [u8], fds: &[BorrowedFd<'_>]) -> usize {
-    const HEAD: usize = size_of::<libc::cmsghdr>();
     let len = HEAD + fds.len() * size_of::<i32>();
-    let header =
-        libc::cmsghdr { cmsg_len: len as _, cmsg_level: libc::SOL_SOCKET, cmsg_type: libc::SCM_RIGHTS };
+    // SAFETY: a `cmsghdr` consists of integers, for which zero bytes are valid values.
+    let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+    header.cmsg_len = len as _;
+    header.cmsg_level = libc::SOL_SOCKET;
+    header.cmsg_type = libc::SCM_RIGHTS;
     let head: &mut [u8; HEAD] = control.first_chunk_mut().expect("there is room for more than one message");
     // SAFETY: `head` has `HEAD` bytes, the size of a `cmsghdr`, and an unaligned write needs no
     // alignment.
@@ -158,18 +166,30 @@ fn write_rights(control: &mut [u8], fds: &[BorrowedFd<'_>]) -> usize {
     for (room, fd) in control[HEAD..len].chunks_exact_mut(size_of::<i32>()).zip(fds) {
         room.copy_from_slice(&fd.as_raw_fd().to_ne_bytes());
     }
-    len.next_multiple_of(size_of::<usize>())
+    padded(len)
+}
+
+/// The length of a control message with the padding before the next one, none longer than the
+/// room for them.
+fn padded(len: usize) -> usize {
+    let data = len.saturating_sub(HEAD).min(CONTROL_NBYTES) as libc::c_uint;
+    // SAFETY: the macro computes with its argument alone.
+    unsafe { libc::CMSG_SPACE(data) as usize }
+}
+
+/// A length in a header. C libraries give it types of several widths.
+fn nbytes_of(len: impl TryInto<usize>) -> usize {
+    len.try_into().unwrap_or(usize::MAX)
 }
 
 /// Takes ownership of the descriptors in control messages.
 fn read_rights(control: &[u8]) -> ReceivedDescriptors {
-    const HEAD: usize = size_of::<libc::cmsghdr>();
     let (mut beside, mut rest) = (ReceivedDescriptors::default(), control);
     while let Some(head) = rest.first_chunk::<HEAD>() {
         // SAFETY: `head` has `HEAD` bytes, the size of a `cmsghdr`, which consists of integers; an
         // unaligned read needs no alignment.
         let header = unsafe { head.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
-        let len = header.cmsg_len;
+        let len = nbytes_of(header.cmsg_len);
         let Some(data) = rest.get(HEAD..len) else { break };
         if header.cmsg_level == libc::SOL_SOCKET && matches!(header.cmsg_type, libc::SCM_RIGHTS | SCM_PIDFD) {
             for number in data.chunks_exact(size_of::<i32>()) {
@@ -186,7 +206,7 @@ fn read_rights(control: &[u8]) -> ReceivedDescriptors {
                 }
             }
         }
-        rest = rest.get(len.next_multiple_of(size_of::<usize>())..).unwrap_or(&[]);
+        rest = rest.get(padded(len)..).unwrap_or(&[]);
     }
     beside
 }

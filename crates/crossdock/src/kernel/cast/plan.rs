@@ -14,7 +14,9 @@ use crate::kernel::cast::narrow::{
 use crate::kernel::cast::number::{
     As, Clamp, Either, Evens, Fit, NonZero, NotWhole, Outside, Swap, ToOdd, TooLarge, WithZeros,
 };
-use crate::kernel::cast::step::{BlockLoop, CastStep, Grows, StepArgs, step, test};
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::cast::step::Grows;
+use crate::kernel::cast::step::{BlockLoop, CastStep, StepArgs, step, test};
 use crate::kernel::cpu::Level;
 
 /// A native number.

@@ -60,6 +60,10 @@ impl RecordProgram {
     /// 2. `len` records at `dst`, `to_stride` bytes apart, may be stored racily.
     /// 3. The two do not overlap.
     /// 4. The level is available.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_variables, unused_macros, reason = "no other processor has its shuffles here")
+    )]
     pub(super) unsafe fn run(
         &self,
         src: *const u8,

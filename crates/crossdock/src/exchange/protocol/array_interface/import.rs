@@ -104,7 +104,8 @@ pub fn type_string(described: &PyArrayInterface) -> Result<String> {
     if two != 2 {
         return Err(malformed(format!("the struct of an array interface begins with {two}, not with 2")));
     }
-    let kind = char::from(typekind.cast_unsigned());
+    // C's `char` is signed on some platforms.
+    let kind = char::from(u8::from_ne_bytes(typekind.to_ne_bytes()));
     let bytes = match kind {
         'M' | 'm' => {
             return Err(Error::new(
