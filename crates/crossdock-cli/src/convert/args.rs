@@ -44,8 +44,8 @@ const USAGE: &str = "crossdock convert [OPTIONS] <FILE[:NAME][VIEW]>... <OUT>";
 /// Arrays are converted in parts as they are written, so that an array of any size takes the memory
 /// of --memory, and some for the command itself. Images and compressed arrays are an exception.
 /// Tables are converted a batch at a time: between Arrow IPC files and streams as they are, to .npy
-/// as records, and to .npz as an array for each column. Arrays of one length become the columns of
-/// a table, and the fields of records, too.
+/// as records, and to .npz as an array for each column. Arrays of one length, and the fields of
+/// records, become the columns of a table.
 ///
 /// FILE is mapped if its format permits it, and the arrays of an .npz file are compared with their
 /// checksums. The parts of FILE that OUT cannot hold (texts, names, other files of an archive) are
@@ -119,7 +119,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     pub(super) force: bool,
     /// Skip the arrays of FILE that cannot be opened, such as those of Python objects, and the
-    /// columns of a table that are no arrays, with a note for each.
+    /// columns of a table that no array can hold, with a note for each.
     #[arg(long)]
     pub(super) skip_refused: bool,
 }
