@@ -20,7 +20,7 @@ const KEPT: &str = "docs/surface.txt";
 
 /// The largest number of names, which rises only with a new module: see
 /// `DESIGN.md`, "Public names are counted once per module".
-const MOST_NAMES: usize = 1084;
+const MOST_NAMES: usize = 1083;
 
 /// The limit follows the number of names down if it is this far above it.
 const SLACK: usize = 25;

@@ -185,6 +185,7 @@ impl Set {
     /// # Errors
     ///
     /// `is_bounds` if the set has no entry of this name; `is_malformed`, `is_unsupported`.
+    #[doc(hidden)]
     pub fn table_shape(&self, name: &str) -> Result<Option<(usize, usize)>> {
         Ok(match self.found(name)? {
             FoundEntry::Array(_) => None,
