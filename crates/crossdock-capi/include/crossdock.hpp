@@ -711,6 +711,9 @@ class loan {
   detail::handle<xd_loan_t, xd_loan_free> handle_;
 };
 
+class batch;
+class reader;
+
 /* The end of a channel that sends. Timeouts are in milliseconds. */
 class sender {
  public:
@@ -720,6 +723,8 @@ class sender {
   void send(const array &copied, std::int64_t timeout_ms = XD_FOREVER) const {
     detail::call(xd_sender_send, handle_.get(), copied.get(), timeout_ms);
   }
+  /* Batches with one schema, as one table. */
+  void send(const std::vector<batch> &copied, std::int64_t timeout_ms = XD_FOREVER) const;
   template <class T>
   class loan loan(const extents &shape, std::int64_t timeout_ms = XD_FOREVER) const {
     return crossdock::loan(
@@ -740,6 +745,8 @@ class receiver {
     xd_array_t *found = detail::call(xd_receiver_receive, handle_.get(), timeout_ms);
     return found == nullptr ? std::nullopt : std::optional<array>(array(found));
   }
+  /* The same for a table, as a reader of its batches. Throws XD_ERROR_UNSUPPORTED for an array, which is then dropped. */
+  std::optional<reader> receive_table(std::int64_t timeout_ms = XD_FOREVER) const;
   std::uint64_t missed() const noexcept { return xd_receiver_missed(handle_.get()); }
 
  private:
@@ -916,8 +923,13 @@ class reader {
     return reader(detail::call(xd_reader_from_batches, list.size(), static_cast<const xd_batch_t *const *>(list.data())));
   }
   /* Of an Arrow IPC file. */
-  static reader open(const std::string &path, std::int32_t access = XD_FILE_MAPPED) {
-    return reader(detail::call(xd_reader_open, detail::text(path), access));
+  static reader open(const std::string &path, const xd_open_options &options = {}) {
+    return reader(detail::call(xd_reader_open, detail::text(path), &options));
+  }
+  /* Of a message of a channel, in place; nothing for an array that is none. */
+  static std::optional<reader> of_message(const array &message) {
+    xd_reader_t *found = detail::call(xd_reader_from_message, message.get());
+    return found == nullptr ? std::nullopt : std::optional<reader>(reader(found));
   }
   /* Of a table of a set, in place. */
   static reader of_set(const set &set, const std::string &name) {
@@ -944,6 +956,18 @@ class reader {
  private:
   detail::handle<xd_reader_t, xd_reader_free> handle_;
 };
+
+inline void sender::send(const std::vector<batch> &copied, std::int64_t timeout_ms) const {
+  std::vector<const xd_batch_t *> list;
+  for (const batch &batch : copied)
+    list.push_back(batch.get());
+  detail::call(xd_sender_send_table, handle_.get(), list.size(), static_cast<const xd_batch_t *const *>(list.data()), timeout_ms);
+}
+
+inline std::optional<reader> receiver::receive_table(std::int64_t timeout_ms) const {
+  xd_reader_t *found = detail::call(xd_receiver_receive_table, handle_.get(), timeout_ms);
+  return found == nullptr ? std::nullopt : std::optional<reader>(reader(found));
+}
 
 /* A view of any object, which the destructor releases. Throws XD_ERROR_REFUSED with the reason if there is none. */
 class memory_view {

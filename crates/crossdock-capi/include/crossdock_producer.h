@@ -1,6 +1,6 @@
 /* Exports an array of your library by DLPack, Arrow's C Data interface and Ruby's MemoryView, in
  * place, from one description. Copy this file into your library: it needs no other one, and nothing
- * to link. GCC or Clang; C99, C++11, or later.
+ * to link. C99, C++11, or later, and the atomic built-in functions of GCC and Clang.
  *
  *   xdp_memory memory = xdp_describe(image->pixels, XDP_UINT8, 3, shape);
  *   memory.owner = image;

@@ -36,12 +36,31 @@ pub struct XdReceiver {
 /// `xd_loan_t`: `None` once it is sent.
 pub struct XdLoan(Mutex<Option<Loan>>);
 
+impl XdSender {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Sender> {
+        lock(&self.0)
+    }
+}
+
+impl XdReceiver {
+    /// What `receive` returns, which waits for a message.
+    pub(crate) fn receive<T>(
+        &self,
+        receive: impl FnOnce(&mut Receiver) -> crossdock::Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let mut receiver = lock(&self.receiver);
+        let found = receive(&mut receiver);
+        self.missed.store(receiver.missed(), Ordering::Relaxed);
+        Ok(found?)
+    }
+}
+
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Milliseconds; a negative number is as long as it takes.
-fn duration(timeout_ms: i64) -> Option<Duration> {
+pub(crate) fn duration(timeout_ms: i64) -> Option<Duration> {
     u64::try_from(timeout_ms).ok().map(Duration::from_millis)
 }
 
@@ -181,7 +200,7 @@ pub extern "C" fn xd_sender_send(
 ) -> bool {
     fallible(error, || {
         let (sender, array) = (given(sender, "sender")?, array_of(array, "array")?);
-        lock(&sender.0).send_copy(array, duration(timeout_ms))?;
+        sender.lock().send_copy(array, duration(timeout_ms))?;
         Ok(true)
     })
 }
@@ -205,7 +224,7 @@ pub unsafe extern "C" fn xd_sender_loan(
         // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes
         // during the call.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
-        let loan = lock(&sender.0).loan(dtype, shape.as_slice(), duration(timeout_ms))?;
+        let loan = sender.lock().loan(dtype, shape.as_slice(), duration(timeout_ms))?;
         hand_over(XdLoan(Mutex::new(Some(loan))))
     })
 }
@@ -269,16 +288,10 @@ pub extern "C" fn xd_receiver_receive(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        let XdReceiver { receiver, missed } = given(receiver, "receiver")?;
-        let found: Result<_> = {
-            let mut receiver = lock(receiver);
-            let found = match timeout_ms {
-                0 => receiver.try_receive(),
-                _ => receiver.receive(duration(timeout_ms)),
-            };
-            missed.store(receiver.missed(), Ordering::Relaxed);
-            found.map_err(Failure::from)
-        };
+        let found = given(receiver, "receiver")?.receive(|receiver| match timeout_ms {
+            0 => receiver.try_receive(),
+            _ => receiver.receive(duration(timeout_ms)),
+        });
         found?.map_or(Ok(None), hand_over_array)
     })
 }

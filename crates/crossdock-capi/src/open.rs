@@ -48,7 +48,7 @@ pub struct XdOpenOptions {
 ///
 /// Nothing writes the texts during the call, each null or a C string. If the flags have
 /// `XD_OPENING_CONSTANT`, no process writes or truncates the file while it is mapped.
-unsafe fn options_of(given: Option<&XdOpenOptions>) -> Result<OpenOptions> {
+pub(crate) unsafe fn options_of(given: Option<&XdOpenOptions>) -> Result<OpenOptions> {
     let mut options = OpenOptions::new();
     let Some(given) = given else { return Ok(options) };
     let XdOpenOptions { flags, reserved, limit_nbytes, .. } = *given;

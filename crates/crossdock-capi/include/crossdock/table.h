@@ -4,7 +4,9 @@
 #ifndef CROSSDOCK_TABLE_H
 #define CROSSDOCK_TABLE_H
 
+#include "channel.h"
 #include "exchange.h"
+#include "file.h"
 #include "set.h"
 
 #ifdef __cplusplus
@@ -207,14 +209,12 @@ XD_API XD_MUST_USE char *xd_batch_to_text(const xd_batch_t *batch, xd_error_t **
  * outlive the reader. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *stream, int32_t checks, xd_error_t **error);
 
-#define XD_FILE_MAPPED 1   /* another process may write it: text is read by value, and exports need xd_column_compact */
-#define XD_FILE_CONSTANT 2 /* mapped; you promise that no process writes or truncates it meanwhile */
-#define XD_FILE_COPIED 3   /* read into new memory, which is counted */
-
 /* The batches of an Arrow IPC file or of a stream in one (.arrow, .feather, .arrows), each in place
  * when it is read; compressed buffers are decoded. Nothing but the schema and the places of batches
- * is read at first. Otherwise as xd_array_open. */
-XD_API XD_MUST_USE xd_reader_t *xd_reader_open(const char *path, int32_t access, xd_error_t **error);
+ * is read at first. Another process may write a mapped file: text is read by value, and exports need
+ * xd_column_compact, unless `options` have XD_OPENING_CONSTANT or XD_OPENING_COPIED. Otherwise as
+ * xd_array_open_with; `options` may be NULL. */
+XD_API XD_MUST_USE xd_reader_t *xd_reader_open(const char *path, const xd_open_options *options, xd_error_t **error);
 
 /* The batches of a table of a set, in place and, unless the set is mapped, constant.
  * XD_ERROR_UNSUPPORTED if the name is that of an array. */
@@ -241,6 +241,20 @@ XD_API bool xd_reader_to_arrow_device(const xd_reader_t *reader, int32_t kind, s
 
 /* These batches, in place; they must have one schema. The batches stay the caller's. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_from_batches(size_t count, const xd_batch_t *const *batches, xd_error_t **error);
+
+/* Copies batches into a slot, as one table, and sends it; they must have one schema. Errors as
+ * xd_sender_send: a slot needs room for the columns and their description. */
+XD_API bool xd_sender_send_table(const xd_sender_t *sender, size_t count, const xd_batch_t *const *batches,
+                                 int64_t timeout_ms, xd_error_t **error);
+/* The next message, as a reader of its batches, in place; NULL with *error NULL if none came in
+ * time. The slot is free again when the reader, its batches and columns are freed. Another process
+ * may write it: text is read by value, and exports need xd_column_compact. Errors as
+ * xd_receiver_receive; XD_ERROR_UNSUPPORTED for a message that is an array, which is then dropped. */
+XD_API XD_MUST_USE xd_reader_t *xd_receiver_receive_table(const xd_receiver_t *receiver, int64_t timeout_ms,
+                                                          xd_error_t **error);
+/* The same for a message of xd_receiver_receive, where arrays and tables come over one channel. NULL
+ * with *error NULL for an array. The message stays the caller's. */
+XD_API XD_MUST_USE xd_reader_t *xd_reader_from_message(const xd_array_t *message, xd_error_t **error);
 
 /* What the columns of each batch are. Reads no batch. */
 XD_API XD_MUST_USE xd_schema_t *xd_reader_schema(const xd_reader_t *reader, xd_error_t **error);

@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 
 use crossdock::Error;
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
-use crossdock::exchange::files::OpenOptions;
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
 use crossdock::table::{Batches, Checks, RecordBatch, RecordBatchReader, Schema};
 
@@ -15,6 +14,7 @@ use crate::error::{Failure, Result, XD_ERROR_CLOSED, XD_ERROR_CONFLICT, XD_ERROR
 use crate::foreign::{Item, given, items, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
+use crate::open::{XdOpenOptions, options_of};
 use crate::table::checks_of;
 use crate::table::schema::XdSchema;
 use crate::words::table_words;
@@ -121,43 +121,26 @@ pub unsafe extern "C" fn xd_reader_from_arrow(
     })
 }
 
-/// `XD_FILE_MAPPED` of the header.
-pub const XD_FILE_MAPPED: i32 = 1;
-/// `XD_FILE_CONSTANT` of the header.
-pub const XD_FILE_CONSTANT: i32 = 2;
-/// `XD_FILE_COPIED` of the header.
-pub const XD_FILE_COPIED: i32 = 3;
-
 /// The batches of an Arrow IPC file.
 ///
 /// # Safety
 ///
-/// 1. `path` is null or a C string that nothing writes during the call.
-/// 2. If `access` is `XD_FILE_CONSTANT`, no process writes or truncates the file while a batch, or
-///    a part of one, is in use.
+/// 1. `path` and the texts of `options` are null or C strings that nothing writes during the call.
+/// 2. With `XD_OPENING_CONSTANT`, no process writes or truncates the file while a batch, or a part
+///    of one, is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_reader_open(
     path: *const c_char,
-    access: i32,
+    options: Option<&XdOpenOptions>,
     error: ErrorOut<'_>,
 ) -> Handle<XdReader> {
     fallible(error, || {
         // SAFETY: clause 1 of `# Safety`: `path` is null or a C string; the result is used during
         // this call only, while nothing writes it.
         let path = unsafe { text(path, "path") }?;
-        let options = match access {
-            XD_FILE_MAPPED => OpenOptions::new(),
-            // SAFETY: clause 2 of `# Safety`: no process writes or truncates the file while it is
-            // mapped.
-            XD_FILE_CONSTANT => unsafe { OpenOptions::new().assume_constant() },
-            XD_FILE_COPIED => OpenOptions::new().mapped(false),
-            other => {
-                return Err(Failure::argument(format!(
-                    "the argument `access` is {other}; it must be {XD_FILE_MAPPED} (mapped), \
-                    {XD_FILE_CONSTANT} (constant) or {XD_FILE_COPIED} (copied)"
-                )));
-            }
-        };
+        // SAFETY: clauses 1 and 2 of `# Safety`: each text is null or a C string; with
+        // `XD_OPENING_CONSTANT`, no process writes or truncates the file while it is mapped.
+        let options = unsafe { options_of(options) }?;
         XdReader::hand_over(Box::new(options.open_table(path)?.reader()))
     })
 }
@@ -232,20 +215,31 @@ pub unsafe extern "C" fn xd_reader_from_batches(
     error: ErrorOut<'_>,
 ) -> Handle<XdReader> {
     fallible(error, || {
-        // SAFETY: `# Safety`: `batches` is null or points to `count` pointers; the list is used
-        // during this call only.
-        let batches = unsafe { items(batches, count, "batches") }?;
-        let batches = batches.iter().enumerate();
-        let batches = batches.map(|(index, &batch)| given(batch, Item("batches", index)).cloned());
-        let batches = batches.collect::<Result<Vec<_>>>()?;
-        let other = batches.iter().position(|batch| batch.schema() != batches[0].schema());
-        if let Some(index) = other {
-            let why = difference(batches[index].schema(), batches[0].schema());
-            let text = format!("batch {index} has another schema than batch 0: {why}");
-            return Err(Failure::of_kind(XD_ERROR_DTYPE, text));
-        }
-        XdReader::hand_over(Box::new(batches.into_iter().collect::<Batches>()))
+        // SAFETY: `# Safety` is that of `batches_of`.
+        XdReader::hand_over(Box::new(unsafe { batches_of(count, batches) }?))
     })
+}
+
+/// The batches of a list, which must have one schema.
+///
+/// # Safety
+///
+/// `batches` is null or points to `count` pointers, each null or a live batch, which nothing
+/// writes during the call.
+pub(super) unsafe fn batches_of(count: usize, batches: *const Option<&RecordBatch>) -> Result<Batches> {
+    // SAFETY: `# Safety`: `batches` is null or points to `count` pointers; the list is used during
+    // this call only.
+    let batches = unsafe { items(batches, count, "batches") }?;
+    let batches = batches.iter().enumerate();
+    let batches = batches.map(|(index, &batch)| given(batch, Item("batches", index)).cloned());
+    let batches = batches.collect::<Result<Vec<_>>>()?;
+    let other = batches.iter().position(|batch| batch.schema() != batches[0].schema());
+    if let Some(index) = other {
+        let why = difference(batches[index].schema(), batches[0].schema());
+        let text = format!("batch {index} has another schema than batch 0: {why}");
+        return Err(Failure::of_kind(XD_ERROR_DTYPE, text));
+    }
+    Ok(batches.into_iter().collect())
 }
 
 /// The first difference of two schemas.

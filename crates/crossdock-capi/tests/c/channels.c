@@ -122,6 +122,71 @@ static void an_array_keeps_its_slot(void)
   xd_array_free(copy);
 }
 
+/* A child sends tables; this process reads their columns in the slot. Arrays may come between them. */
+static void tables_are_messages(void)
+{
+  xd_channel_t *channel = xd_channel_new("", 2, 4096, XD_DELIVERY_EACH, false, &error);
+  xd_sender_t *sender = xd_sender_new(channel, &error);
+  xd_receiver_t *receiver = xd_receiver_new(channel, &error);
+  xd_array_t *numbers = xd_array_zeros(int32, 1, (ssize_t[]){3}, XD_ROW_MAJOR, &error);
+  ssize_t last = 2;
+  xd_value value = {XD_VALUE_INT, {0, 0, 0}, 0, {41}};
+  CHECK(xd_array_set(numbers, &last, &value, &error));
+  const xd_column_t *columns[] = {xd_column_from_array(numbers, "n", &error)};
+  xd_batch_t *batch = xd_batch_from_columns(1, columns, &error), *part = xd_batch_slice(batch, 1, 2, &error);
+  const xd_batch_t *batches[] = {batch, part, NULL};
+  CHECK(batch != NULL && part != NULL);
+  pid_t pid = fork();
+  CHECK(pid >= 0);
+  if (pid == 0) {
+    xd_sender_t *own = xd_sender_new(channel, &error);
+    CHECK(own != NULL && xd_sender_send_table(own, 2, batches, XD_FOREVER, &error));
+    xd_sender_free(own);
+    _exit(0);
+  }
+  xd_reader_t *reader = xd_receiver_receive_table(receiver, XD_FOREVER, &error);
+  int status;
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  const uint64_t before = xd_copied_bytes();
+  xd_batch_t *first = xd_reader_next(reader, &error), *second = xd_reader_next(reader, &error);
+  CHECK(xd_batch_len(first) == 3 && xd_batch_len(second) == 2 && xd_reader_next(reader, &error) == NULL && error == NULL);
+  xd_reader_free(reader);
+  xd_column_t *column = xd_batch_column_named(second, "n", &error);
+  xd_batch_free(first), xd_batch_free(second);
+  CHECK(xd_column_get(column, 1, &value, &error) && value.as.i == 41 && xd_copied_bytes() == before);
+  xd_array_t *view = xd_column_array(column, NULL, &error);
+  CHECK(view != NULL && xd_array_backing(view) == XD_BACKING_SHARED && number_in(view, 1) == 41);
+  xd_array_free(view);
+
+  /* The column keeps its slot: one is left. */
+  CHECK(xd_sender_send_table(sender, 1, batches, 0, &error) && xd_copied_bytes() > before);
+  CHECK(!xd_sender_send_table(sender, 1, batches, 0, &error));
+  CHECK_ERROR(XD_ERROR_EXHAUSTED, "of 2");
+  xd_array_t *message = xd_receiver_receive(receiver, 0, &error);
+  reader = xd_reader_from_message(message, &error);
+  xd_array_free(message);
+  first = xd_reader_next(reader, &error);
+  CHECK(xd_batch_len(first) == 3);
+  xd_batch_free(first), xd_reader_free(reader), xd_column_free(column);
+  CHECK(xd_reader_from_message(numbers, &error) == NULL && error == NULL);
+  CHECK(xd_receiver_receive_table(receiver, 0, &error) == NULL && error == NULL);
+  CHECK(xd_sender_send(sender, numbers, 0, &error) && xd_receiver_receive_table(receiver, 0, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_UNSUPPORTED, "receive it as an array");
+  CHECK(!xd_sender_send_table(sender, 3, batches, 0, &error));
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`batches[2]`");
+  xd_channel_t *small = xd_channel_new("", 1, 64, XD_DELIVERY_EACH, false, &error);
+  xd_sender_t *own = xd_sender_new(small, &error);
+  CHECK(!xd_sender_send_table(own, 1, batches, 0, &error));
+  CHECK_ERROR(XD_ERROR_BOUNDS, "which has 64 bytes");
+  xd_sender_free(own), xd_channel_free(small);
+
+  xd_channel_close(channel);
+  CHECK(xd_receiver_receive_table(receiver, XD_FOREVER, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_CLOSED, "closed");
+  xd_batch_free(batch), xd_batch_free(part), xd_column_free((xd_column_t *)columns[0]), xd_array_free(numbers);
+  xd_sender_free(sender), xd_receiver_free(receiver), xd_channel_free(channel);
+}
+
 static void wrong_arguments_are_refused(void)
 {
   CHECK(xd_channel_new("", 0, 8, XD_DELIVERY_EACH, false, &error) == NULL);
@@ -146,6 +211,7 @@ int main(void)
   CHECK(int32 != NULL);
   a_child_sends();
   an_array_keeps_its_slot();
+  tables_are_messages();
   wrong_arguments_are_refused();
   xd_dtype_free(int32);
   return 0;

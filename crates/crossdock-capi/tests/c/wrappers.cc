@@ -159,6 +159,24 @@ static void channels() {
   loan.send();
   sender.send(xd::array::zeros<double>({4}), 0);
   CHECK(receiver.receive()->shape() == xd::extents({2, 3}) && receiver.receive()->ndim() == 1);
+  {
+    xd::channel tables(1, 1 << 12);
+    xd::receiver end = tables.receiver();
+    std::vector<xd::column> columns;
+    columns.push_back(xd::column::from_array(xd::array::zeros<double>({4}), "price"));
+    std::vector<xd::batch> batches;
+    batches.push_back(xd::batch::from_columns(columns));
+    batches.push_back(batches[0].slice(0, 1));
+    tables.sender().send(batches);
+    CHECK(kind_of([&] { tables.sender().send(batches, 0); }) == XD_ERROR_EXHAUSTED);
+    std::optional<xd::reader> reader = end.receive_table();
+    CHECK(reader->schema().name(0) == "price" && reader->next()->rows() == 4 && reader->next()->rows() == 1);
+    CHECK(!reader->next().has_value() && !end.receive_table(0).has_value());
+    reader.reset();
+    tables.sender().send(batches);
+    CHECK(xd::reader::of_message(*end.receive())->next()->rows() == 4);
+    CHECK(!xd::reader::of_message(xd::array::zeros<double>({4})).has_value());
+  }
   channel.close();
   try {
     (void)receiver.receive();

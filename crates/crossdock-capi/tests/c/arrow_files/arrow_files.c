@@ -30,11 +30,11 @@ static void check_rows(xd_batch_t *batch, const char *const *names, const int *c
   xd_column_free(name);
 }
 
-static void all(const char *file, int32_t access)
+static void all(const char *file, const xd_open_options *options)
 {
   static const char *const names[] = {"bolt", NULL, "washer"};
   static const int counts[] = {7, 8, 9};
-  xd_reader_t *reader = xd_reader_open(file, access, &error);
+  xd_reader_t *reader = xd_reader_open(file, options, &error);
   CHECK(reader != NULL);
   xd_schema_t *schema = xd_reader_schema(reader, &error);
   CHECK(xd_schema_len(schema) == 2 && strcmp(xd_schema_format(schema, 1), "i") == 0);
@@ -51,16 +51,18 @@ static void all(const char *file, int32_t access)
 /* A file that other processes may write has no lease of constant bytes, unless the caller vouches for it. */
 static void promises(const char *file)
 {
-  for (int32_t access = XD_FILE_MAPPED; access <= XD_FILE_CONSTANT; access++) {
+  static const xd_open_options options[] = {{0, 0, 0, NULL, NULL}, {XD_OPENING_CONSTANT, 0, 0, NULL, NULL}};
+  for (size_t k = 0; k < COUNT(options); k++) {
+    const bool promised = options[k].flags == XD_OPENING_CONSTANT;
     const uint64_t copied = xd_copied_bytes();
-    xd_reader_t *reader = xd_reader_open(file, access, &error);
+    xd_reader_t *reader = xd_reader_open(file, &options[k], &error);
     xd_batch_t *batch = xd_reader_next(reader, &error);
     xd_column_t *column = xd_batch_column(batch, 0, &error);
     xd_text_t *text = xd_column_text(column, &error);
-    CHECK((text == NULL) == (access == XD_FILE_MAPPED));
+    CHECK((text != NULL) == promised);
     if (text == NULL)
       CHECK_ERROR(XD_ERROR_CONFLICT, "copy each column with `xd_column_compact`");
-    if (access == XD_FILE_MAPPED) {
+    if (!promised) {
       struct ArrowSchema schema;
       struct ArrowArray array;
       CHECK(!xd_column_to_arrow(column, &schema, &array, &error));
@@ -69,7 +71,7 @@ static void promises(const char *file)
       CHECK_ERROR(XD_ERROR_CONFLICT, "`xd_column_compact`");
       CHECK(xd_batch_lease(batch, XD_LEASE_READ, &error) == NULL);
       CHECK_ERROR(XD_ERROR_CONFLICT, "`xd_column_compact`");
-      xd_reader_t *exporting = xd_reader_open(file, access, &error);
+      xd_reader_t *exporting = xd_reader_open(file, &options[k], &error);
       struct ArrowArrayStream stream;
       CHECK(xd_reader_to_arrow(exporting, &stream, &error) && stream.get_next(&stream, &array) != 0);
       CHECK(strstr(stream.get_last_error(&stream), "`xd_column_compact`") != NULL);
@@ -94,29 +96,32 @@ static void promises(const char *file)
 /* A copy of a file by this library has the same batches. */
 static void saved(const char *folder, const char *name, int32_t compression)
 {
-  xd_reader_t *reader = xd_reader_open(in(folder, "plain.arrow"), XD_FILE_MAPPED, &error);
+  xd_reader_t *reader = xd_reader_open(in(folder, "plain.arrow"), NULL, &error);
   CHECK(xd_reader_save(reader, in(folder, name), compression, &error));
   CHECK(xd_reader_next(reader, &error) == NULL && error == NULL);
   CHECK(!xd_reader_save(reader, in(folder, name), 9, &error));
   CHECK_ERROR(XD_ERROR_ARGUMENT, "`compression` is 9");
   xd_reader_free(reader);
-  all(in(folder, name), XD_FILE_MAPPED);
+  all(in(folder, name), NULL);
 }
 
 int main(int count, char **arguments)
 {
   CHECK(count == 2);
-  for (int32_t access = XD_FILE_MAPPED; access <= XD_FILE_COPIED; access++) {
-    all(in(arguments[1], "plain.arrow"), access);
-    all(in(arguments[1], "packed.arrow"), access);
+  static const uint32_t flags[] = {0, XD_OPENING_CONSTANT, XD_OPENING_COPIED};
+  for (size_t k = 0; k < COUNT(flags); k++) {
+    const xd_open_options options = {flags[k], 0, 0, NULL, NULL};
+    all(in(arguments[1], "plain.arrow"), &options);
+    all(in(arguments[1], "packed.arrow"), &options);
   }
   saved(arguments[1], "saved.arrow", XD_COMPRESSION_NONE);
   saved(arguments[1], "saved.feather", XD_COMPRESSION_ZSTD);
   saved(arguments[1], "saved.arrows", XD_COMPRESSION_LZ4);
   promises(in(arguments[1], "plain.arrow"));
-  CHECK(xd_reader_open(in(arguments[1], "plain.arrow"), 9, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_ARGUMENT, "`access` is 9");
-  CHECK(xd_reader_open(in(arguments[1], "none.arrow"), XD_FILE_MAPPED, &error) == NULL);
+  const xd_open_options unknown = {1u << 31, 0, 0, NULL, NULL};
+  CHECK(xd_reader_open(in(arguments[1], "plain.arrow"), &unknown, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "0x80000000");
+  CHECK(xd_reader_open(in(arguments[1], "none.arrow"), NULL, &error) == NULL);
   CHECK_ERROR(XD_ERROR_IO, "none.arrow");
   return 0;
 }
