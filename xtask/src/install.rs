@@ -14,7 +14,7 @@ const PACKAGE: &str = "crossdock-capi";
 const FOLDER: &str = "crates/crossdock-capi";
 
 /// The system libraries that the static library needs (`rustc --print native-static-libs`).
-const SYSTEM: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+const SYSTEM: &str = include_str!("../../crates/crossdock-capi/system-libs.txt");
 
 /// Builds the release library, and installs it below `prefix`.
 pub(crate) fn run(prefix: &Path) -> Result<ExitCode> {
@@ -103,7 +103,7 @@ impl Place<'_> {
     fn with_descriptions(mut self, version: &Version) -> Result<Vec<PathBuf>> {
         let Version { full, interface } = version;
         self.write("lib/pkgconfig/crossdock.pc", &pkg_config(full))?;
-        self.write("lib/cmake/crossdock/crossdock-config.cmake", CMAKE)?;
+        self.write("lib/cmake/crossdock/crossdock-config.cmake", &cmake())?;
         self.write("lib/cmake/crossdock/crossdock-config-version.cmake", &cmake_version(full, interface))?;
         Ok(self.files)
     }
@@ -150,6 +150,7 @@ pub(crate) fn strip(door: &Door, library: &Path) -> Result<()> {
 
 /// The folder may be moved: paths are relative to the file.
 fn pkg_config(version: &str) -> String {
+    let system = SYSTEM.lines().map(|library| format!(" -l{library}")).collect::<String>();
     format!(
         "prefix=${{pcfiledir}}/../..\n\
          includedir=${{prefix}}/include\n\
@@ -160,8 +161,12 @@ fn pkg_config(version: &str) -> String {
          Version: {version}\n\
          Cflags: -I${{includedir}}\n\
          Libs: -L${{libdir}} -lcrossdock\n\
-         Libs.private: {SYSTEM}\n"
+         Libs.private:{system}\n"
     )
+}
+
+fn cmake() -> String {
+    CMAKE.replace("@SYSTEM@", &SYSTEM.lines().collect::<Vec<_>>().join(";"))
 }
 
 const CMAKE: &str = r#"# find_package(crossdock): the targets crossdock::crossdock (shared) and crossdock::static.
@@ -175,12 +180,11 @@ if(NOT TARGET crossdock::crossdock)
 endif()
 
 if(NOT TARGET crossdock::static)
-  find_package(Threads REQUIRED)
   add_library(crossdock::static STATIC IMPORTED)
   set_target_properties(crossdock::static PROPERTIES
     IMPORTED_LOCATION "${_crossdock_prefix}/lib/libcrossdock.a"
     INTERFACE_INCLUDE_DIRECTORIES "${_crossdock_prefix}/include"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;gcc_s;util;rt;m;${CMAKE_DL_LIBS}")
+    INTERFACE_LINK_LIBRARIES "@SYSTEM@")
 endif()
 
 unset(_crossdock_prefix)

@@ -29,4 +29,6 @@ class Crossdock(ConanFile):
         self.cpp_info.set_property("pkg_config_name", "crossdock")
         self.cpp_info.libs = ["crossdock" if self.options.shared else ":libcrossdock.a"]
         if not self.options.shared:
-            self.cpp_info.system_libs = ["gcc_s", "util", "rt", "pthread", "m", "dl"]
+            with open(os.path.join(self.package_folder, "lib", "pkgconfig", "crossdock.pc")) as described:
+                private = next(line for line in described if line.startswith("Libs.private:"))
+            self.cpp_info.system_libs = [flag.removeprefix("-l") for flag in private.split()[1:]]

@@ -78,7 +78,7 @@ fn library() -> &'static Library {
 
 /// The flags that link the static library, and no shared one.
 pub(crate) fn static_library() -> Vec<OsString> {
-    let system = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc".split(' ').map(OsString::from);
+    let system = include_str!("../../system-libs.txt").lines().map(|name| format!("-l{name}").into());
     match env::var_os("CROSSDOCK_PREFIX") {
         // As the page says.
         Some(prefix) => {
