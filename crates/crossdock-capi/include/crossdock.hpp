@@ -136,7 +136,7 @@ class dtype {
  public:
   explicit dtype(xd_dtype_t *taken) noexcept : handle_(taken) {}
 
-  /* From NumPy's spelling, Ruby's spelling, or a C++ type. */
+  /* By a name or from NumPy's spelling, from Ruby's spelling, or of a C++ type. */
   static dtype parse(const std::string &typestr) { return dtype(detail::call(xd_dtype_parse, detail::text(typestr))); }
   static dtype parse_pack(const std::string &pack) { return dtype(detail::call(xd_dtype_parse_pack, detail::text(pack))); }
   template <class T>

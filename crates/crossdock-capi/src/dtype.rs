@@ -72,7 +72,7 @@ impl XdField {
 
 // ===== creation
 
-/// A dtype in NumPy's spelling.
+/// A dtype by its name, or in NumPy's spelling.
 ///
 /// # Safety
 ///
@@ -81,7 +81,7 @@ impl XdField {
 pub unsafe extern "C" fn xd_dtype_parse(typestr: *const c_char, error: ErrorOut<'_>) -> Handle<DType> {
     // SAFETY: `# Safety`: `typestr` is null or a C string; the result is used during this call
     // only, while nothing writes it.
-    fallible(error, || hand_over(typestr::parse(unsafe { text(typestr, "typestr") }?)?))
+    fallible(error, || hand_over(unsafe { text(typestr, "typestr") }?.parse::<DType>()?))
 }
 
 /// A dtype in Ruby's spelling.

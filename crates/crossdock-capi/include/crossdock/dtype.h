@@ -44,8 +44,8 @@ typedef struct xd_field {
   const xd_dtype_t *dtype;
 } xd_field;
 
-/* From NumPy's spelling: "<f8", or the Python literal of a dtype, "[('price', '<f8'), ('codes',
- * '|u1', (3,))]". */
+/* By the name that xd_dtype_to_text prints, "float64", ">int16" or "datetime64[ns]", or from NumPy's
+ * spelling: "<f8", or the Python literal of a dtype, "[('price', '<f8'), ('codes', '|u1', (3,))]". */
 XD_API XD_MUST_USE xd_dtype_t *xd_dtype_parse(const char *typestr, xd_error_t **error);
 
 /* From Ruby's spelling, a pack template: "d", "iqc", "|cq" with the alignment of C. Several

@@ -29,6 +29,14 @@ static void scalars(void)
     xd_dtype_free(dtype);
     xd_dtype_free(again);
   }
+  static const char *const names[] = {"float64", ">int16", "datetime64[ns]", "bfloat16", "bool"};
+  for (size_t i = 0; i < COUNT(names); i++) {
+    xd_dtype_t *dtype = xd_dtype_parse(names[i], &error);
+    CHECK(dtype != NULL && is_text(xd_dtype_to_text(dtype, &error), names[i]));
+    xd_dtype_free(dtype);
+  }
+  CHECK(xd_dtype_parse("flaot64", &error) == NULL);
+  CHECK_ERROR(XD_ERROR_MALFORMED, "write a name such as float32");
   CHECK(xd_dtype_parse("|O", &error) == NULL);
   CHECK_ERROR(XD_ERROR_UNSUPPORTED, "");
   CHECK(xd_dtype_parse("\xff", &error) == NULL);
