@@ -265,7 +265,14 @@ for name, compression in ('plain', None), ('packed', 'lz4'):
     }
     let source = Path::new(PACKAGE).join("tests/c/arrow_files/arrow_files.c");
     if let Some(mut command) = program(C11, &source, &[]) {
-        succeeded(command.arg(folder));
+        succeeded(command.arg(&folder));
+        let script = format!(
+            "import pathlib, pyarrow.ipc
+folder = pathlib.Path({folder:?})
+with pyarrow.ipc.open_file(folder / 'plain.arrow') as file, pyarrow.ipc.open_stream(folder / 'sent.arrows') as stream:
+    assert stream.read_all().equals(file.read_all(), check_metadata=True)"
+        );
+        told_by_python(&script);
     }
 }
 

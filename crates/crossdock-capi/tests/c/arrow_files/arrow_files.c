@@ -105,6 +105,24 @@ static void saved(const char *folder, const char *name, int32_t compression)
   all(in(folder, name), NULL);
 }
 
+/* The bytes of a table's message, which are a stream of Arrow IPC, in "sent.arrows". */
+static void sent(const char *folder)
+{
+  xd_reader_t *reader = xd_reader_open(in(folder, "plain.arrow"), NULL, &error);
+  xd_batch_t *first = xd_reader_next(reader, &error), *second = xd_reader_next(reader, &error);
+  const xd_batch_t *batches[] = {first, second};
+  xd_channel_t *channel = xd_channel_new("", 1, 1 << 14, XD_DELIVERY_ONE, false, &error);
+  xd_sender_t *sender = xd_sender_new(channel, &error);
+  xd_receiver_t *receiver = xd_receiver_new(channel, &error);
+  CHECK(xd_sender_send_table(sender, 2, batches, 0, &error));
+  xd_array_t *message = xd_receiver_receive(receiver, 0, &error);
+  const xd_save_options raw = {0, 0, 0, 0, "raw", 0, NULL, NULL};
+  CHECK(message != NULL && xd_array_save(message, in(folder, "sent.arrows"), &raw, &error));
+  xd_array_free(message), xd_receiver_free(receiver), xd_sender_free(sender), xd_channel_free(channel);
+  xd_batch_free(first), xd_batch_free(second), xd_reader_free(reader);
+  all(in(folder, "sent.arrows"), NULL);
+}
+
 int main(int count, char **arguments)
 {
   CHECK(count == 2);
@@ -117,6 +135,7 @@ int main(int count, char **arguments)
   saved(arguments[1], "saved.arrow", XD_COMPRESSION_NONE);
   saved(arguments[1], "saved.feather", XD_COMPRESSION_ZSTD);
   saved(arguments[1], "saved.arrows", XD_COMPRESSION_LZ4);
+  sent(arguments[1]);
   promises(in(arguments[1], "plain.arrow"));
   const xd_open_options unknown = {1u << 31, 0, 0, NULL, NULL};
   CHECK(xd_reader_open(in(arguments[1], "plain.arrow"), &unknown, &error) == NULL);
