@@ -309,3 +309,51 @@ fn gaps_between_fields(dtype: &DType) -> Vec<bool> {
     }
     gaps
 }
+
+#[test]
+fn large_columns_are_those_of_the_records_and_make_them_again() {
+    // More bytes than caches are used for, and records of 15 bytes, most of which are not aligned.
+    const COUNT: usize = 600_005;
+    let fields = [("a", DType::U8), ("b", DType::U16), ("c", DType::U32), ("d", DType::U64)];
+    let dtype = DType::packed_record(fields).unwrap();
+    let size = dtype.itemsize();
+    let bytes: Vec<u8> = (0..COUNT * size).map(|k| (k * 7 % 251) as u8).collect();
+    let layout = Layout::contiguous(&[COUNT], size, Order::RowMajor).unwrap();
+    let records =
+        DArray::from_buffer(Buffer::from_vec(bytes.clone()).unwrap(), dtype.clone(), layout, 0).unwrap();
+    let check = |records: &DArray, backwards: bool| {
+        let before = copied_bytes_here();
+        let columns = records.to_columns().unwrap();
+        assert_eq!(copied_bytes_here() - before, (COUNT * size) as u64);
+        let mut begin = 0;
+        for (_, column) in &columns {
+            let width = column.dtype().itemsize();
+            let (buffer, start) = column.buffer().unwrap();
+            let found = buffer.read().unwrap();
+            let found = found[start..][..COUNT * width].chunks(width);
+            let place = |index: usize| if backwards { COUNT - 1 - index } else { index };
+            let wanted = (0..COUNT).map(|index| &bytes[place(index) * size + begin..][..width]);
+            assert!(found.eq(wanted), "{backwards} {:?}", column.dtype());
+            begin += width;
+        }
+        columns
+    };
+    let columns = check(&records, false);
+    check(&records.at("::-1").unwrap(), true);
+    let named: Vec<(&str, &DArray)> = columns.iter().map(|(name, column)| (name.as_str(), column)).collect();
+    let before = copied_bytes_here();
+    assert!(DArray::from_columns(&named).unwrap().equals(&records).unwrap());
+    assert_eq!(copied_bytes_here() - before, (COUNT * size) as u64);
+    // To an array that begins at an odd address, in another order of the columns.
+    let target = DArray::zeros(dtype, &[COUNT + 1], Order::RowMajor).unwrap();
+    let swapped: Vec<_> = named.iter().rev().copied().collect();
+    target.at("1:").unwrap().assign_columns(&swapped, Casting::Checked).unwrap();
+    assert!(target.at("1:").unwrap().equals(&records).unwrap());
+    assert!(
+        target
+            .at(":1")
+            .unwrap()
+            .equals(&DArray::zeros(target.dtype().clone(), &[1], Order::RowMajor).unwrap())
+            .unwrap()
+    );
+}

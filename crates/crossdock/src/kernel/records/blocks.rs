@@ -57,9 +57,19 @@ impl ArrayLoops {
         Some(Self { strides: strides.collect(), lens: axes.iter().map(|&(len, _)| len).collect(), starts })
     }
 
-    fn strides(&self, array: usize) -> &[isize] {
+    /// The strides of an array, outermost first.
+    pub(super) fn strides(&self, array: usize) -> &[isize] {
         let rank = self.lens.len();
         &self.strides[array * rank..][..rank]
+    }
+
+    /// The length of the only loop; `None` if there are others or none.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn single_len(&self) -> Option<usize> {
+        match self.lens.as_slice() {
+            &[len] => Some(len),
+            _ => None,
+        }
     }
 
     /// Blocks of at most `most` elements, but at least one.
@@ -166,6 +176,12 @@ impl LoopBlock<'_> {
         self.loops.starts[array] + steps.map(|(&index, stride)| index as isize * stride).sum::<isize>()
     }
 
+    /// The number of indices of the axis that is cut; 1 if there are no axes.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     fn lens(&self) -> Vec<usize> {
         let mut lens = self.loops.lens.get(self.axis..).unwrap_or(&[]).to_vec();
         if let Some(first) = lens.first_mut() {
@@ -174,7 +190,8 @@ impl LoopBlock<'_> {
         lens
     }
 
-    fn strides(&self, array: usize) -> &[isize] {
+    /// The strides of an array, outermost first.
+    pub(super) fn strides(&self, array: usize) -> &[isize] {
         self.loops.strides(array).get(self.axis..).unwrap_or(&[])
     }
 

@@ -4,7 +4,7 @@
 //! `record_conversion.rs`) are moved for the whole record at once, as a program of byte shuffles
 //! where the CPU has them (`program.rs`). Fields that are converted follow one by one, while a
 //! block of records is still in the cache (`blocks.rs`). Columns are copied block by block in the
-//! same way (`columns.rs`).
+//! same way (`columns.rs`), and large ones past the caches (`streamed.rs`).
 //!
 //! Reasons: `DESIGN.md`, "Records convert by field name".
 
@@ -13,6 +13,8 @@ mod columns;
 mod gaps;
 mod program;
 mod record_conversion;
+#[cfg(target_arch = "x86_64")]
+mod streamed;
 
 pub(crate) use columns::{ColumnCopy, copy_columns};
 pub(crate) use gaps::Gaps;
