@@ -15,7 +15,7 @@ use crate::memory::{Handle, Lease, LeaseKind};
 ///
 /// Files and foreign libraries yield a `DArray`. `Array::try_from` converts it to a typed array, or
 /// returns it with the reason. Cloning, slicing and the other views are O(rank), copy no element,
-/// and allocate nothing up to eight dimensions.
+/// and allocate nothing up to four dimensions.
 ///
 /// ```
 /// use crossdock::{Array, DArray, s};
@@ -41,6 +41,9 @@ pub struct DArray {
     pub(super) dtype: DType,
     pub(super) layout: Layout,
 }
+
+// Compilers copy up to 128 bytes inline, and more by a call.
+const _: () = assert!(size_of::<DArray>() <= 128);
 
 impl DArray {
     /// # Safety

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! An array is a handle: cloning, slicing, permuting and reshaping return another handle on the
-//! same bytes, in O(rank) and without a heap block up to eight dimensions. The elements are
+//! same bytes, in O(rank) and without a heap block up to four dimensions. The elements are
 //! accessed under a lease, or by value through [`Array::get`], which takes a lease for the call.
 //!
 //! # Files

@@ -12,6 +12,7 @@
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
+use crate::layout::axis_storage::{LayoutAxes, LayoutAxesMut};
 use crate::layout::slice::{Picked, stepped_stride};
 
 /// The way from element 0 of the whole to that of a part: for each of `distances`, add it and
@@ -38,20 +39,6 @@ pub(super) struct Cut<'a> {
     /// Whether the result has elements. No index can drop an axis of length 0, so the axes of the
     /// result decide.
     nonempty: bool,
-}
-
-/// The axes of a layout, found once for all of them. Direct arrays have no suboffsets.
-pub(super) struct LayoutAxes<'a> {
-    pub(super) shape: &'a [usize],
-    pub(super) strides: &'a [isize],
-    pub(super) suboffsets: &'a [Option<isize>],
-}
-
-/// The same to fill in.
-pub(super) struct LayoutAxesMut<'a> {
-    pub(super) shape: &'a mut [usize],
-    pub(super) strides: &'a mut [isize],
-    pub(super) suboffsets: &'a mut [Option<isize>],
 }
 
 impl<'a> Cut<'a> {

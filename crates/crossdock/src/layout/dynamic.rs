@@ -4,15 +4,17 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::error::{Advice, Error, Kind, Result};
-use crate::layout::cut::{self, LayoutAxes, LayoutAxesMut};
+use crate::layout::axis_storage::{AxisStorage, LayoutAxes, LayoutAxesMut};
+use crate::layout::cut;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
-use crate::layout::{FixedLayout, INLINE_RANK, Span};
+use crate::layout::{FixedLayout, Span};
 
 /// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
 /// [`MAX_RANK`](crate::layout::MAX_RANK).
 ///
-/// Up to `INLINE_RANK` axes without suboffsets, it needs no heap, and cloning copies a few words.
+/// Up to four axes without suboffsets, it needs no heap, and cloning copies a few words. More axes,
+/// and suboffsets, take a block of the heap, which clones share.
 /// All operations are O(rank), unless stated otherwise.
 ///
 /// # Indirect arrays
@@ -43,51 +45,24 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 /// assert!(Layout::new(&[1 << 40, 1 << 40], &[1, 1], 8).unwrap_err().is_overflow());
 /// # Ok::<(), crossdock::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Layout {
-    /// Invariant 1: at most `MAX_RANK`.
-    rank: u8,
     /// Invariant 2: `max(itemsize, 1)` times the product of the non-zero lengths is at most
     /// `isize::MAX`.
     itemsize: usize,
-    /// The lengths, while the rank is at most `INLINE_RANK`; unused axes are 0.
-    shape: [usize; INLINE_RANK],
+    /// Invariant 1: the rank is at most `MAX_RANK`.
+    ///
     /// Invariant 3: the sum of `(len - 1) * |stride|` over the axes longer than 1, plus the
     /// itemsize, is at most `isize::MAX`. Hence the offset of every element, and every partial sum
     /// on the way to it, fits.
-    strides: [isize; INLINE_RANK],
-    /// Invariant 4: `Some` exactly if the rank is above `INLINE_RANK` or there are suboffsets.
-    more: Option<Box<More>>,
-}
-
-impl Clone for Layout {
-    // Not derived: the part that may allocate comes first, so the rest is copied once, directly to
-    // its destination.
-    #[inline]
-    fn clone(&self) -> Self {
-        let more = match &self.more {
-            None => None,
-            Some(more) => more.clone_cold(),
-        };
-        Self { rank: self.rank, itemsize: self.itemsize, shape: self.shape, strides: self.strides, more }
-    }
-}
-
-#[derive(Clone)]
-struct More {
-    /// Shape and strides of ranks above `INLINE_RANK`; else empty.
-    shape: Vec<usize>,
-    strides: Vec<isize>,
-    /// Invariant 5: empty, or one per axis and at least one `Some`. Every one, plus the lowest and
-    /// the highest offset within the segment that follows it, fits an `isize`; so does invariant 3
-    /// with the size of a pointer.
-    suboffsets: Vec<Option<isize>>,
-}
-
-impl More {
-    #[cold]
-    fn clone_cold(&self) -> Option<Box<Self>> {
-        Some(Box::new(self.clone()))
-    }
+    ///
+    /// Invariant 4: the numbers are in place exactly if the rank is at most `INLINE_RANK` and no
+    /// axis dereferences.
+    ///
+    /// Invariant 5: suboffsets are none, or one per axis and at least one `Some`. Every one, plus
+    /// the lowest and the highest offset within the segment that follows it, fits an `isize`; so
+    /// does invariant 3 with the size of a pointer.
+    axes: AxisStorage,
 }
 
 impl Layout {
@@ -104,7 +79,7 @@ impl Layout {
         Ok(Self::trusted(shape, strides, itemsize))
     }
 
-    /// Like [`new`](Self::new), for non-negative C lengths and at most `INLINE_RANK` axes, written
+    /// Like [`new`](Self::new), for positive C lengths and at most `INLINE_RANK` axes, written
     /// to `result`. `None` in all other cases, which [`new`](Self::new) handles; `result` is then
     /// some valid layout.
     #[inline]
@@ -114,21 +89,28 @@ impl Layout {
         itemsize: usize,
         result: &mut Self,
     ) -> Option<()> {
-        if shape.len() > INLINE_RANK || shape.len() != strides.len() {
+        if shape.len() != strides.len() {
             return None;
         }
-        *result = Self::scalar(itemsize);
+        let axes = result.axes.become_inline(shape.len())?;
+        let (new_shape, new_strides) = axes.dims_mut();
         // Rules 2 and 3 of `rules`, in one pass.
         let (mut nbytes, mut extent) = (itemsize.max(1), itemsize);
-        for (axis, (&len, &stride)) in shape.iter().zip(strides).enumerate() {
-            let len = usize::try_from(len).ok().filter(|&len| len != 0)?;
+        let mut is_plain = true;
+        let numbers = shape.iter().zip(strides);
+        for ((new_len, new_stride), (&len, &stride)) in new_shape.iter_mut().zip(new_strides).zip(numbers) {
+            is_plain &= len > 0;
+            let len = len as usize;
             nbytes = nbytes.saturating_mul(len);
-            extent = extent.saturating_add((len - 1).saturating_mul(stride.unsigned_abs()));
-            (result.shape[axis], result.strides[axis]) = (len, stride);
+            extent = extent.saturating_add(len.wrapping_sub(1).saturating_mul(stride.unsigned_abs()));
+            (*new_len, *new_stride) = (len, stride);
         }
-        let fits = nbytes.max(extent) <= isize::MAX as usize;
-        result.rank = if fits { shape.len() as u8 } else { 0 };
-        fits.then_some(())
+        if !is_plain || nbytes.max(extent) > isize::MAX as usize {
+            *result = Self::scalar(0);
+            return None;
+        }
+        result.itemsize = itemsize;
+        Some(())
     }
 
     /// The layout of a contiguous array.
@@ -189,11 +171,7 @@ impl Layout {
     /// A layout of shape and strides that already satisfy the invariants.
     #[inline]
     pub(super) fn trusted(shape: &[usize], strides: &[isize], itemsize: usize) -> Self {
-        let mut layout = Self::zeros(shape.len(), itemsize, false);
-        let (new_shape, new_strides) = layout.dims_mut();
-        new_shape.copy_from_slice(shape);
-        new_strides.copy_from_slice(strides);
-        layout
+        Self { itemsize, axes: AxisStorage::new(shape, strides) }
     }
 
     /// A layout of lengths 0, to fill in.
@@ -212,9 +190,8 @@ impl Layout {
     /// Makes this the same as [`blank_like`](Self::blank_like) of `source`.
     #[inline]
     pub(super) fn become_blank_like(&mut self, source: &Self, rank: usize) -> Result<()> {
-        // The axes of a scalar are 0 already.
-        if self.rank == 0 && self.more.is_none() && source.more.is_none() && rank <= INLINE_RANK {
-            (self.rank, self.itemsize) = (rank as u8, source.itemsize);
+        if source.axes.inline().is_some() && self.axes.become_inline(rank).is_some() {
+            self.itemsize = source.itemsize;
         } else {
             *self = source.blank_like(rank)?;
         }
@@ -223,12 +200,7 @@ impl Layout {
 
     #[inline]
     fn zeros(rank: usize, itemsize: usize, indirect: bool) -> Self {
-        let more = (rank > INLINE_RANK || indirect).then(|| {
-            let heap = if rank > INLINE_RANK { rank } else { 0 };
-            let suboffsets = if indirect { vec![None; rank] } else { Vec::new() };
-            Box::new(More { shape: vec![0; heap], strides: vec![0; heap], suboffsets })
-        });
-        Self { rank: rank as u8, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more }
+        Self { itemsize, axes: AxisStorage::zeros(rank, indirect) }
     }
 
     #[inline]
@@ -240,29 +212,13 @@ impl Layout {
     /// The parts of every axis.
     #[inline]
     pub(super) fn axes(&self) -> LayoutAxes<'_> {
-        LayoutAxes {
-            shape: self.shape(),
-            strides: self.strides(),
-            suboffsets: self.suboffsets().unwrap_or_default(),
-        }
+        self.axes.axes()
     }
 
     /// The parts of every axis, to fill in.
     #[inline]
     pub(super) fn axes_mut(&mut self) -> LayoutAxesMut<'_> {
-        let rank = usize::from(self.rank);
-        let (own_shape, own_strides) = (&mut self.shape[..], &mut self.strides[..]);
-        let Some(More { shape, strides, suboffsets }) = self.more.as_deref_mut() else {
-            return LayoutAxesMut {
-                shape: &mut own_shape[..rank],
-                strides: &mut own_strides[..rank],
-                suboffsets: &mut [],
-            };
-        };
-        if rank > INLINE_RANK {
-            return LayoutAxesMut { shape, strides, suboffsets };
-        }
-        LayoutAxesMut { shape: &mut own_shape[..rank], strides: &mut own_strides[..rank], suboffsets }
+        self.axes.axes_mut()
     }
 
     #[inline]
@@ -272,27 +228,20 @@ impl Layout {
 
     #[inline]
     pub(super) fn set_suboffset(&mut self, axis: usize, suboffset: isize) {
-        if let Some(more) = &mut self.more {
-            more.suboffsets[axis] = Some(suboffset);
+        if let Some(place) = self.axes_mut().suboffsets.get_mut(axis) {
+            *place = Some(suboffset);
         }
     }
 
     /// Drops the suboffsets if all are `None` (invariant 5).
     pub(super) fn settle(&mut self) {
-        if let Some(more) = &mut self.more
-            && more.suboffsets.iter().all(Option::is_none)
-        {
-            more.suboffsets.clear();
-            if usize::from(self.rank) <= INLINE_RANK {
-                self.more = None;
-            }
-        }
+        self.axes.settle();
     }
 
     /// The number of axes.
     #[inline]
     pub fn rank(&self) -> usize {
-        usize::from(self.rank)
+        self.axes.rank()
     }
 
     /// The size of one element in bytes.
@@ -304,26 +253,20 @@ impl Layout {
     /// The lengths of the axes.
     #[inline]
     pub fn shape(&self) -> &[usize] {
-        match &self.more {
-            Some(more) if self.rank() > INLINE_RANK => &more.shape,
-            _ => &self.shape[..self.rank()],
-        }
+        self.axes.shape()
     }
 
     /// The distance from one index to the next along each axis, in bytes.
     #[inline]
     pub fn strides(&self) -> &[isize] {
-        match &self.more {
-            Some(more) if self.rank() > INLINE_RANK => &more.strides,
-            _ => &self.strides[..self.rank()],
-        }
+        self.axes.strides()
     }
 
     /// For an indirect array, the bytes to add after following the pointer of each axis, or `None`
     /// if the axis follows no pointer.
     #[inline]
     pub fn suboffsets(&self) -> Option<&[Option<isize>]> {
-        self.more.as_ref().map(|more| &more.suboffsets[..]).filter(|suboffsets| !suboffsets.is_empty())
+        self.axes.suboffsets()
     }
 
     /// The number of axes up to the last one that dereferences. The following axes are direct.
@@ -409,10 +352,11 @@ impl Layout {
     /// more than a few additions: [`offset_of`](Self::offset_of) handles all cases.
     #[inline(always)]
     pub(crate) fn quick_offset(&self, index: &[usize]) -> Option<isize> {
-        // Without `more`, the rank is at most INLINE_RANK, and nothing dereferences (Layout 4).
-        let mut inside = self.more.is_none() && index.len() == usize::from(self.rank);
+        let axes = self.axes.inline()?;
+        let (shape, strides) = (axes.shape(), axes.strides());
+        let mut inside = index.len() == shape.len();
         let mut offset = 0isize;
-        for ((&index, &len), &stride) in index.iter().zip(&self.shape).zip(&self.strides) {
+        for ((&index, &len), &stride) in index.iter().zip(shape).zip(strides) {
             inside &= index < len;
             offset = offset.wrapping_add((index as isize).wrapping_mul(stride));
         }
@@ -482,7 +426,7 @@ impl Layout {
     /// The layout of a scalar, without axes.
     #[inline]
     pub(crate) fn scalar(itemsize: usize) -> Self {
-        Self { rank: 0, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more: None }
+        Self { itemsize, axes: AxisStorage::SCALAR }
     }
 
     /// One part of every element, `offset` bytes into it: the same axes, and the distance to the
@@ -639,6 +583,20 @@ mod tests {
         assert!(layout.reshape(&[1; 65], Order::RowMajor).unwrap_err().is_unsupported());
         assert_eq!(layout.transpose().unwrap().rank(), 64);
         assert_eq!(layout.squeeze().unwrap().rank(), 0);
+    }
+
+    #[test]
+    fn a_layout_of_which_a_clone_exists_changes_alone() {
+        let shared = Layout::contiguous(&[1; 6], 8, Order::ColumnMajor).unwrap();
+        let strided = Layout::new(&[1; 6], &[1000; 6], 8).unwrap();
+        let clone = strided.clone();
+        assert_eq!(strided.normalized(), Layout::contiguous(&[1; 6], 8, Order::RowMajor).unwrap());
+        assert_eq!((clone.strides(), strided.strides()), (&[1000; 6][..], &[1000; 6][..]));
+        assert_eq!(shared.part(4, 2).0.shape(), shared.shape());
+
+        let table = Layout::with_suboffsets(&[2, 3], &[8, 4], &[Some(10), None], 4).unwrap();
+        let (part, _) = table.part(1, 2);
+        assert_eq!((part.suboffsets().unwrap()[0], table.suboffsets().unwrap()[0]), (Some(11), Some(10)));
     }
 
     #[test]

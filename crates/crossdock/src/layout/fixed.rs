@@ -311,7 +311,7 @@ impl<const D: usize> FixedLayout<D> {
         normal
     }
 
-    /// The same layout with dynamic rank. Allocates only for a rank above `INLINE_RANK`.
+    /// The same layout with dynamic rank. Allocates only for more than four axes.
     ///
     /// # Errors
     ///

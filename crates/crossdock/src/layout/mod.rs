@@ -6,7 +6,7 @@
 //! | type | rank | for |
 //! |---|---|---|
 //! | [`FixedLayout<D>`] | static | typed arrays; `Copy`; functions take the itemsize as argument |
-//! | [`Layout`] | dynamic, up to [`MAX_RANK`] | has itemsize and suboffsets; no heap up to 8 axes |
+//! | [`Layout`] | dynamic, up to [`MAX_RANK`] | has itemsize and suboffsets; no heap up to 4 axes |
 //!
 //! Both are checked once, when they are made, and every operation keeps them valid: no product, no
 //! sum of `(len - 1) * stride` and therefore no offset can overflow. Whether a layout fits its
@@ -30,6 +30,7 @@
 //! this layer.
 
 mod axes;
+mod axis_storage;
 mod cut;
 mod dynamic;
 mod dynamic_views;
@@ -70,4 +71,8 @@ pub use crate::s;
 pub const MAX_RANK: usize = 64;
 
 /// Up to this rank a [`Layout`] without suboffsets needs no heap.
-pub(crate) const INLINE_RANK: usize = 8;
+pub(crate) const INLINE_RANK: usize = 4;
+
+/// Up to this many axes, values that are made for one call and hardly moved need no heap: the loops
+/// of a copy, the numbers of a view of the hub.
+pub(crate) const FEW_AXES: usize = 8;

@@ -2,7 +2,7 @@
 
 use std::iter::FusedIterator;
 
-use crate::layout::{INLINE_RANK, rules};
+use crate::layout::{FEW_AXES, rules};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct AxisPosition {
@@ -16,7 +16,7 @@ struct AxisPosition {
 /// Mergeable neighbouring axes are merged first, so a contiguous array is one run. Allocates only
 /// if more than `N` axes remain: never for layouts of static rank, which is their `N`.
 #[derive(Clone, Debug)]
-pub(crate) struct Runs<const N: usize = INLINE_RANK> {
+pub(crate) struct Runs<const N: usize = FEW_AXES> {
     /// The axes outside the run, innermost first: in `few` or, if there are more, all in `many`.
     few: [AxisPosition; N],
     many: Vec<AxisPosition>,
@@ -133,7 +133,7 @@ impl<const N: usize> FusedIterator for Runs<N> {}
 /// The offsets of all elements, in bytes from element 0. `for_each` and similar methods run as
 /// plain nested loops.
 #[derive(Clone, Debug)]
-pub struct Offsets<const N: usize = INLINE_RANK> {
+pub struct Offsets<const N: usize = FEW_AXES> {
     runs: Runs<N>,
     next: isize,
     left: usize,
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn offsets(shape: &[usize], strides: &[isize]) -> Vec<isize> {
-        let all = Offsets::<INLINE_RANK>::new(Runs::new(shape, strides));
+        let all = Offsets::<FEW_AXES>::new(Runs::new(shape, strides));
         let by_next: Vec<isize> = {
             let mut all = all.clone();
             std::iter::from_fn(|| all.next()).collect()
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn axes_that_lie_as_one_are_one_run() {
-        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 3, 4], &[12, 4, 1]).run_len(), 24);
-        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 3, 4], &[24, 8, 1]).run_len(), 4);
-        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 3, 4], &[24, 8, 1]).len(), 6);
-        assert_eq!(Runs::<INLINE_RANK>::new(&[2, 2], &[isize::MAX - 2, 1]).last(), Some(isize::MAX - 2));
+        assert_eq!(Runs::<FEW_AXES>::new(&[2, 3, 4], &[12, 4, 1]).run_len(), 24);
+        assert_eq!(Runs::<FEW_AXES>::new(&[2, 3, 4], &[24, 8, 1]).run_len(), 4);
+        assert_eq!(Runs::<FEW_AXES>::new(&[2, 3, 4], &[24, 8, 1]).len(), 6);
+        assert_eq!(Runs::<FEW_AXES>::new(&[2, 2], &[isize::MAX - 2, 1]).last(), Some(isize::MAX - 2));
     }
 
     #[test]

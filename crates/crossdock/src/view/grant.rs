@@ -1,6 +1,8 @@
 //! The grant of an export.
 
-use crate::memory::LeaseKind;
+use std::fmt;
+
+use crate::memory::{Lease, LeaseKind};
 use crate::view::Refusal;
 use crate::view::copied::Copied;
 
@@ -16,16 +18,16 @@ use crate::view::copied::Copied;
 /// assert!(view.grant().copied_because().unwrap().to_string().contains("read-only"));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Grant {
-    pub(super) lease: LeaseKind,
+    /// Held by the view whose grant this is.
+    pub(super) lease: Lease,
     pub(super) copied: Copied,
 }
 
 impl Grant {
     /// The kind of lease.
     pub fn lease(&self) -> LeaseKind {
-        self.lease
+        self.lease.kind()
     }
 
     /// The number of bytes copied for this export.
@@ -36,5 +38,11 @@ impl Grant {
     /// The refusal that the copy avoided; `None` if nothing was copied, or the copy was requested.
     pub fn copied_because(&self) -> Option<&Refusal> {
         self.copied.because()
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant").field("lease", &self.lease()).field("copied", &self.copied).finish()
     }
 }

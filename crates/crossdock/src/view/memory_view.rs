@@ -52,14 +52,16 @@ use crate::view::terms::Reach;
 ///    host (RawArray 1).
 /// 2. Under a Write or a Share lease, the producer's handle was writable.
 pub struct MemoryView {
-    lease: Lease,
+    grant: Grant,
     ptr: NonNull<u8>,
     dtype: DType,
     layout: Layout,
-    grant: Grant,
 }
 
-// SAFETY: `lease` is Send and keeps the region, which is plain data, alive on any thread (Header
+// Compilers copy up to 128 bytes inline, and more by a call.
+const _: () = assert!(size_of::<MemoryView>() <= 128);
+
+// SAFETY: the lease is Send and keeps the region, which is plain data, alive on any thread (Header
 // 1); every access through `ptr` is covered by it (Header 5).
 unsafe impl Send for MemoryView {}
 // SAFETY: methods with `&self` only load racily, or give references under a Read or Write lease;
@@ -73,8 +75,8 @@ impl MemoryView {
     /// 2. `dtype` and `layout` are those that go with `array`.
     #[inline]
     pub(super) unsafe fn new(lease: Lease, array: &RawArray, dtype: DType, layout: Layout) -> Self {
-        let grant = Grant { lease: lease.kind(), copied: Copied::NOTHING };
-        Self { grant, lease, ptr: array.ptr(), dtype, layout }
+        let grant = Grant { lease, copied: Copied::NOTHING };
+        Self { grant, ptr: array.ptr(), dtype, layout }
     }
 
     /// Marks the view as one of a copy.
@@ -90,13 +92,13 @@ impl MemoryView {
     /// The device.
     #[inline]
     pub fn place(&self) -> Place {
-        self.lease.header().place()
+        self.grant.lease.header().place()
     }
 
     /// Whether this view is read-only.
     #[inline]
     pub fn is_readonly(&self) -> bool {
-        !matches!(self.lease.kind(), LeaseKind::Write | LeaseKind::Share)
+        !matches!(self.grant.lease.kind(), LeaseKind::Write | LeaseKind::Share)
     }
 
     /// The grant: the lease, and whether a copy was made.
@@ -130,7 +132,7 @@ impl MemoryView {
     ///
     /// As [`MemoryView::as_view`], with `is_conflict` under any lease but Write.
     pub fn as_view_mut<T: Element, const D: usize>(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
-        self.check_lease(self.lease.kind() == LeaseKind::Write, "by mutable reference")?;
+        self.check_lease(self.grant.lease.kind() == LeaseKind::Write, "by mutable reference")?;
         self.check_dtype::<T>()?;
         let layout = self.layout.to_fixed()?;
         check_aligned::<T, D>(self.ptr.addr().get(), &layout)?;
@@ -198,14 +200,14 @@ impl MemoryView {
     }
 
     fn check_constant(&self, how: &str) -> Result<()> {
-        self.check_lease(matches!(self.lease.kind(), LeaseKind::Read | LeaseKind::Write), how)
+        self.check_lease(matches!(self.grant.lease.kind(), LeaseKind::Read | LeaseKind::Write), how)
     }
 
     fn check_lease(&self, permitted: bool, how: &str) -> Result<()> {
         if permitted {
             return Ok(());
         }
-        let kind = self.lease.kind();
+        let kind = self.grant.lease.kind();
         Err(Error::new(Kind::Conflict, format!("a view under a {kind} lease does not give elements {how}")))
     }
 
@@ -247,7 +249,7 @@ impl MemoryView {
         if self.is_readonly() {
             return Err(Error::new(
                 Kind::ReadOnly,
-                format!("a view under a {} lease cannot be written", self.lease.kind()),
+                format!("a view under a {} lease cannot be written", self.grant.lease.kind()),
             ));
         }
         // SAFETY: 1. `is_readonly` found a Write or Share lease, under which the bytes that the
@@ -313,7 +315,7 @@ impl MemoryView {
         // SAFETY: the layout reaches only bytes that the lease permits to load racily (MemoryView
         // 1); `bytes` has `nbytes` bytes, checked above, exclusively borrowed and hence separate.
         unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr().cast()) };
-        self.lease.header().check_fault()
+        self.grant.lease.header().check_fault()
     }
 
     // ===== back to handles
@@ -335,14 +337,15 @@ impl MemoryView {
     #[expect(clippy::result_large_err, reason = "what comes back is the view, in place")]
     fn into_raw(self) -> Result<(RawArray, DType, Layout), Rejected<Self>> {
         let readonly = self.is_readonly();
-        let Self { lease, ptr, dtype, layout, grant } = self;
+        let Self { grant: Grant { lease, copied }, ptr, dtype, layout } = self;
         match lease.into_handle() {
             // SAFETY: 1. the layout goes with `ptr` in the lease's region (MemoryView 1), which
             // `handle` keeps; 2. constant memory has only Read and Pin leases (MemoryView 2), for
             // which the view is read-only.
             Ok(handle) => Ok((unsafe { RawArray::from_parts(handle, ptr, readonly) }, dtype, layout)),
             Err(Rejected { value: lease, error }) => {
-                Err(Rejected { value: Self { lease, ptr, dtype, layout, grant }, error })
+                let grant = Grant { lease, copied };
+                Err(Rejected { value: Self { grant, ptr, dtype, layout }, error })
             }
         }
     }
@@ -354,7 +357,7 @@ impl MemoryView {
     ///
     /// `is_exhausted` if the memory already has the maximum number of handles.
     pub fn to_array(&self) -> Result<DArray> {
-        let handle = self.lease.to_handle()?;
+        let handle = self.grant.lease.to_handle()?;
         // SAFETY: 1. the layout goes with `ptr` in the lease's region (MemoryView 1), which
         // `handle` keeps; 2. constant memory has only Read and Pin leases (MemoryView 2), for which
         // the view is read-only.
@@ -371,11 +374,11 @@ impl MemoryView {
     /// The reason why this view does not fulfil the request, if any.
     #[inline]
     pub(super) fn unfulfilled(&self, request: &Request) -> Option<Reason> {
-        if self.lease.kind() != request.lease() {
+        if self.grant.lease.kind() != request.lease() {
             let text = format!(
                 "a {} lease was requested, but the producer granted a {} lease",
                 request.lease(),
-                self.lease.kind()
+                self.grant.lease.kind()
             );
             return Some(Reason::Unsupported(text.into()));
         }
@@ -422,7 +425,7 @@ impl Show for MemoryView {
             strides: self.strides(),
             address: self.as_ptr(),
             place: self.place(),
-            more: format!(" under a {:?} lease", self.lease.kind()),
+            more: format!(" under a {:?} lease", self.grant.lease.kind()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Two layouts of the same elements as one list of loops: sorted and merged for locality.
 
-use crate::layout::{INLINE_RANK, MAX_RANK};
+use crate::layout::{FEW_AXES, MAX_RANK};
 
 /// A loop over both layouts: its length, and the step of each layout in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,10 +31,10 @@ pub(in crate::kernel) struct CopyPlan {
     pub(in crate::kernel) to_start: isize,
 }
 
-/// Axes, outermost first. Allocates only for more than [`INLINE_RANK`] of them.
+/// Axes, outermost first. Allocates only for more than [`FEW_AXES`] of them.
 #[derive(Clone, Debug, Default)]
 struct Axes {
-    few: [CopyAxis; INLINE_RANK],
+    few: [CopyAxis; FEW_AXES],
     many: Vec<CopyAxis>,
     rank: usize,
 }
@@ -49,7 +49,7 @@ impl Axes {
     }
 
     fn push(&mut self, axis: CopyAxis) {
-        if self.rank == INLINE_RANK && self.many.is_empty() {
+        if self.rank == FEW_AXES && self.many.is_empty() {
             self.many.extend(self.few);
         }
         if self.many.is_empty() {

@@ -9,7 +9,7 @@ use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
 use crate::exchange::protocol::memory_view::view_lease::{ViewLease, ViewNumbers};
-use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order, Span, fill_contiguous};
+use crate::layout::{FEW_AXES, Layout, MAX_RANK, Order, Span, fill_contiguous};
 
 /// A producer's description. Nothing in it is checked yet.
 ///
@@ -65,7 +65,7 @@ impl ForeignView {
         let item_size = self.item_size()?;
         let items = self.check_format(item_size, view_lease)?;
         match self.ndim.cast_unsigned() {
-            rank if rank <= INLINE_RANK && flags.is_modest() && self.sub_offsets.is_null() => {
+            rank if rank <= FEW_AXES && flags.is_modest() && self.sub_offsets.is_null() => {
                 // SAFETY: clause 1 of `check_plain`: `rank` is `ndim`.
                 unsafe { self.check_plain(rank, item_size, flags, view_lease) }?;
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::element::dialect::pack::Template;
 use crate::exchange::protocol::memory_view::abi::{Release, View};
 use crate::exchange::protocol::memory_view::format::{BytesFormat, Spelling};
-use crate::layout::{INLINE_RANK, Layout};
+use crate::layout::{FEW_AXES, Layout};
 use crate::memory::Lease;
 
 /// The party that exports the viewed memory, and gets the release.
@@ -32,9 +32,9 @@ pub(super) struct ViewLease {
     pub(super) lender: Lender,
     /// Whether `rest` holds anything.
     has_rest: bool,
-    /// Lengths and strides of up to `INLINE_RANK` axes. Lengths fit in an `isize`.
-    shape: [usize; INLINE_RANK],
-    strides: [isize; INLINE_RANK],
+    /// Lengths and strides of up to `FEW_AXES` axes. Lengths fit in an `isize`.
+    shape: [usize; FEW_AXES],
+    strides: [isize; FEW_AXES],
     rest: Rest,
     /// The struct that the producer filled in, as the producer left it.
     pub(super) filled: View,
@@ -69,8 +69,8 @@ impl ViewLease {
     pub(super) const NONE: Self = Self {
         lender: Lender::Nobody,
         has_rest: false,
-        shape: [0; INLINE_RANK],
-        strides: [0; INLINE_RANK],
+        shape: [0; FEW_AXES],
+        strides: [0; FEW_AXES],
         rest: Rest {
             layout: None,
             suboffsets: None,
@@ -81,7 +81,7 @@ impl ViewLease {
         filled: View::EMPTY,
     };
 
-    /// The storage for lengths and strides of up to `INLINE_RANK` axes.
+    /// The storage for lengths and strides of up to `FEW_AXES` axes.
     #[inline]
     pub(super) fn axes(&mut self, rank: usize) -> (&mut [usize], &mut [isize]) {
         (&mut self.shape[..rank], &mut self.strides[..rank])
@@ -91,7 +91,7 @@ impl ViewLease {
     #[inline]
     pub(super) fn keep_layout(&mut self, layout: &Layout) {
         let (shape, strides) = (layout.shape(), layout.strides());
-        if shape.len() > INLINE_RANK {
+        if shape.len() > FEW_AXES {
             return self.keep_long(layout);
         }
         for ((&len, &stride), (kept_len, kept_stride)) in
