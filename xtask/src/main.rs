@@ -13,6 +13,7 @@ mod install;
 mod interpreters;
 mod mutants;
 mod newest;
+mod platforms;
 mod processes;
 mod provision;
 mod ptx;

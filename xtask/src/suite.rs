@@ -8,6 +8,7 @@ use crate::border;
 use crate::checks;
 use crate::fuzz;
 use crate::newest;
+use crate::platforms;
 use crate::provision::{
     CC, CMAKE, CXX, FFI, GSL, LIBCLANG, MESON, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE,
     RMAGICK, RUBY, RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV,
@@ -69,6 +70,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK, FFI, GSL], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], beside: true, minutes: 40, run: newest::wheel_newest },
+    Suite { name: "platforms", tier: Tier::Named, what: "the library, the C library and the command compile for other platforms", needs: &[CC, CXX], peers: &[], beside: true, minutes: 60, run: platforms::check },
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
     Suite { name: "loom", tier: Tier::Full, what: "interleavings of the lease word, the pools' counts, the records of views and the slots of channels (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
