@@ -13,6 +13,7 @@
 
 mod bench;
 mod cat;
+mod cell;
 mod closed;
 mod complete;
 mod convert;

@@ -200,6 +200,34 @@ pub(crate) fn table(path: &Path, options: OpenOptions) -> Result<Option<IpcFile>
     }
 }
 
+/// A table in a file, or one of its columns.
+#[derive(Debug)]
+pub(crate) struct TableTarget {
+    /// The file.
+    pub(crate) path: PathBuf,
+    pub(crate) file: IpcFile,
+    /// The number of the column that the target names.
+    pub(crate) column: Option<usize>,
+}
+
+impl TableTarget {
+    /// Opens `TABLE` or `TABLE:NAME`; `None` for other files, and for a view of a column. A batch
+    /// may be decoded to any number of bytes.
+    pub(crate) fn open(target: &OsStr) -> Result<Option<Self>, Failure> {
+        let target = split(target)?;
+        let path = target.path().to_owned();
+        let Some(file) = table(&path, OpenOptions::new().limit(u64::MAX))? else { return Ok(None) };
+        let column = match target.rest() {
+            "" => None,
+            rest => match file.schema().index_of(rest.strip_prefix('.').unwrap_or(rest)) {
+                Some(index) => Some(index),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Self { path, file, column }))
+    }
+}
+
 /// The error of an option of arrays with a file that holds a table.
 pub(crate) fn not_of_table(path: &Path, option: &str) -> Failure {
     let path = terminal::path(path);

@@ -13,9 +13,9 @@ use crate::{status, terminal};
 /// One array in a file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Source {
-    /// A file (.npy, .npz, .safetensors, .gguf, .pt, .mat, PNG, JPEG, TIFF, NIfTI) and, after
-    /// colons, the name of an array in it and a view as in Python: '::2, ..., .field'. `-` is
-    /// standard input, which must be a file and not a pipe.
+    /// A file (.npy, .npz, .arrow, .safetensors, .gguf, .pt, .mat, PNG, JPEG, TIFF, NIfTI) and,
+    /// after colons, the name of an array or a column in it and a view as in Python:
+    /// '::2, ..., .field'. `-` is standard input, which must be a file and not a pipe.
     #[arg(value_name = "FILE[:NAME][VIEW]")]
     pub(crate) target: OsString,
     /// A view of the array, as in Python: '::2, ..., .field'.

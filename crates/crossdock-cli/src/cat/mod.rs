@@ -1,10 +1,12 @@
-//! `crossdock cat`: writes the elements of an array to standard output.
+//! `crossdock cat`: writes the elements of an array, or the rows of a table, to standard output.
 
 mod columns;
 mod rows;
+mod tables;
 
 use std::error::Error;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use crossdock::exchange::files::{Format, SaveOptions};
@@ -20,23 +22,27 @@ Examples:
   crossdock cat a.npy | head
   crossdock cat 'photo.npy[::2, ::2, 0]'       (a line for each row)
   crossdock cat trades.npy --csv > trades.csv  (a line for each record)
+  crossdock cat trades.arrow --csv             (a line for each row)
+  crossdock cat trades.arrow:name | sort | uniq -c
   crossdock cat trades.npz:prices | sort -g | tail -1
   crossdock cat photo.npy --bytes | sha256sum  (the elements alone)
   crossdock cat scan.raw --raw 'dtype=uint16; shape=480,640'";
 
-/// Write the elements of an array to standard output.
+/// Write the elements of an array, or the rows of a table, to standard output.
 ///
 /// Writes one line for each element of an array of one axis, for each row along the last axis of an
-/// array of more, and for each record. Elements are shown as in NumPy, with all their digits;
-/// matrices are separated by an empty line. FILE is mapped and read in parts, so an array of any
-/// size can be written. A reader that ends early, such as head, ends the command without an error.
+/// array of more, for each record, and for each row of a table (an Arrow IPC file). Elements are
+/// shown as in NumPy, with all their digits, and nulls as null, which is an empty field in CSV;
+/// matrices are separated by an empty line. FILE is mapped and read in parts, a table by batches,
+/// so one of any size can be written. A reader that ends early, such as head, ends the command
+/// without an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
-    /// Write comma-separated values: the names of the fields of records first, text without quotes
-    /// where it needs none, and no empty lines.
+    /// Write comma-separated values: the names of the fields of records and of the columns of a
+    /// table first, text without quotes where it needs none, and no empty lines.
     #[arg(long)]
     csv: bool,
     /// With --csv: leave the line of names out.
@@ -54,29 +60,44 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         let text = "standard output is a terminal, which cannot show bytes; send them to a file or a pipe";
         return Err(Failure::new(text).with_status(status::USAGE));
     }
-    let opened = args.source.open(false)?;
-    closed::check_stdout().map_err(|error| out::unwritten(&error))?;
-    let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let written = match args.bytes {
-        true => write_bytes(&opened, &mut writer),
-        false => {
-            let style = match args.csv {
-                true => Style::Csv { has_header: !args.no_header, is_shown: is_terminal },
-                false => Style::Text,
-            };
-            rows::write(&opened.view, style, &mut writer, || opened.check())
-        }
+    let style = match args.csv {
+        true => Style::Csv { has_header: !args.no_header, is_shown: is_terminal },
+        false => Style::Text,
     };
-    let written = written.and_then(|()| Ok(writer.flush()?));
-    // What is left in the buffer after an error is not written when it is dropped.
-    let _ = writer.into_parts();
+    if let Some(table) = tables::find(args)? {
+        let written = writing(|writer| tables::write(&table, style, writer))?;
+        // If the file shrank, that is the cause of any other error.
+        table.file.buffer().fault().map_or(Ok(()), |fault| Err(Failure::shrank(&table.path, fault)))?;
+        return finish(written, &table.path);
+    }
+    let opened = args.source.open(false)?;
+    let written = writing(|writer| match args.bytes {
+        true => write_bytes(&opened, writer),
+        false => rows::write(&opened.view, style, writer, || opened.check()),
+    })?;
     // If the file shrank, that is the cause of any other error.
     opened.check()?;
+    finish(written, &opened.path)
+}
+
+/// Writes to standard output; the outer error is that it is closed.
+fn writing(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> Result<(), Stop>,
+) -> Result<Result<(), Stop>> {
+    closed::check_stdout().map_err(|error| out::unwritten(&error))?;
+    let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let written = write(&mut writer).and_then(|()| Ok(writer.flush()?));
+    // What is left in the buffer after an error is not written when it is dropped.
+    let _ = writer.into_parts();
+    Ok(written)
+}
+
+fn finish(written: Result<(), Stop>, path: &Path) -> Result<ExitCode> {
     match written {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(Stop::Unwritten(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(Stop::Unwritten(error)) => Err(out::unwritten(&error)),
-        Err(Stop::Failed(failure)) => Err(failure.within(crate::terminal::path(&opened.path))),
+        Err(Stop::Failed(failure)) => Err(failure.within(crate::terminal::path(path))),
     }
 }
 

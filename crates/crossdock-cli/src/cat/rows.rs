@@ -139,21 +139,24 @@ impl Lines {
         let Style::Csv { is_shown, .. } = self.style else { return write!(out, "{}", value.display(dtype)) };
         match value {
             Value::Text(text) => csv(text, is_shown, out),
-            Value::Bytes(bytes) => {
-                let mut text = String::new();
-                for chunk in bytes.utf8_chunks() {
-                    text += chunk.valid();
-                    text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
-                }
-                csv(&text, is_shown, out)
-            }
+            Value::Bytes(bytes) => csv_bytes(bytes, is_shown, out),
             other => write!(out, "{}", other.display(dtype)),
         }
     }
 }
 
+/// Bytes as text, with those that are not UTF-8 in hexadecimal.
+pub(super) fn csv_bytes(bytes: &[u8], is_shown: bool, out: &mut impl Write) -> io::Result<()> {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text += chunk.valid();
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    csv(&text, is_shown, out)
+}
+
 /// A text, in quotes if it has characters with a meaning in CSV, or spaces at its ends.
-fn csv(text: &str, is_shown: bool, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn csv(text: &str, is_shown: bool, out: &mut impl Write) -> io::Result<()> {
     let text = &*if is_shown { shown(text).into() } else { std::borrow::Cow::from(text) };
     let is_plain = !text.contains([',', '"', '\n', '\r']) && text.trim() == text && !text.is_empty();
     if is_plain { out.write_all(text.as_bytes()) } else { write!(out, "\"{}\"", text.replace('"', "\"\"")) }

@@ -111,15 +111,21 @@ fn possible(last: &OsStr, before: &[OsString], command: &clap::Command) -> Vec<S
     if choices.is_empty() { names(last, text) } else { starting(choices) }
 }
 
-/// The names of the arrays in a file, or the fields of its records, behind its name and a colon.
+/// The names of the arrays in a file, the columns of a table, or the fields of records, behind the
+/// file's name and a colon.
 fn names(last: &OsStr, text: &str) -> Vec<String> {
     let Ok(target) = Target::new(last) else { return Vec::new() };
     let path = target.path();
     if path == Path::new(last) || !path.is_file() {
         return Vec::new();
     }
-    let Ok(contents) = OpenOptions::new().guarded(true).open_all(path) else { return Vec::new() };
     let start = format!("{}:", path.display());
+    // Columns that no array can hold have names, too.
+    if let Ok(Some(table)) = crate::open::table(path, OpenOptions::new()) {
+        let columns = table.schema().fields().iter().map(|field| format!("{start}{}", field.name()));
+        return columns.filter(|name| name.starts_with(text)).take(MOST).collect();
+    }
+    let Ok(contents) = OpenOptions::new().guarded(true).open_all(path) else { return Vec::new() };
     let names: Vec<String> = match contents.entries() {
         [entry] if entry.name().is_empty() => fields(entry).map(|field| format!("{start}.{field}")).collect(),
         entries => entries.iter().map(|entry| format!("{start}{}", entry.name())).collect(),

@@ -13,8 +13,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use crossdock::bindings::files::{NewFile, OutgoingRows, RowCounts};
+use crossdock::exchange::files::Format;
 use crossdock::exchange::files::arrow_ipc::{IpcFile, IpcOptions};
-use crossdock::exchange::files::{Format, OpenOptions};
 use crossdock::table::ColumnType;
 
 use crate::convert::args::Args;
@@ -22,7 +22,7 @@ use crate::convert::plan::Plan;
 use crate::convert::table_source::{TableOfArrays, TableSource};
 use crate::convert::target::Output;
 use crate::failure::{Failure, Result};
-use crate::open::{split, table};
+use crate::open::TableTarget;
 use crate::table::counted;
 use crate::words::words;
 use crate::{out, terminal};
@@ -57,17 +57,7 @@ impl TablePlan {
         if !matches!(format, Format::Arrow | Format::Npy | Format::Npz) || args.raw.is_some() {
             return Ok(None);
         }
-        let target = split(target)?;
-        let path = target.path().to_owned();
-        let Some(file) = table(&path, OpenOptions::new().limit(u64::MAX))? else { return Ok(None) };
-        let column = match target.rest() {
-            "" => None,
-            rest => match file.schema().index_of(rest.strip_prefix('.').unwrap_or(rest)) {
-                Some(index) => Some(index),
-                // A view of a column is an array.
-                None => return Ok(None),
-            },
-        };
+        let Some(TableTarget { path, file, column }) = TableTarget::open(target)? else { return Ok(None) };
         match (args.changes(), format) {
             (Some(option), Format::Arrow) if column.is_none() => {
                 return Err(crate::open::not_of_table(&path, option));

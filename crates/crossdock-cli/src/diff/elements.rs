@@ -27,7 +27,7 @@ pub(super) struct Differences {
 
 impl Differences {
     #[inline]
-    fn add(&mut self, compared: Compared, position: usize) {
+    pub(super) fn add(&mut self, compared: Compared, position: usize) {
         if compared == Compared::default() {
             return;
         }

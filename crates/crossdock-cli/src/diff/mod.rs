@@ -1,5 +1,6 @@
-//! `crossdock diff`: compares arrays in files, element by element.
+//! `crossdock diff`: compares arrays and tables in files, element by element.
 
+mod columns;
 mod compare;
 mod elements;
 mod report;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 
 use crossdock::exchange::files::raw::Description;
 
+use crate::diff::columns::Tables;
 use crate::diff::compare::{ArrayDiff, DiffPlan};
 use crate::diff::report::FileDiff;
 use crate::diff::rule::Rule;
@@ -26,6 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   crossdock diff before.npy after.npy
   crossdock diff before.npz after.npz            (all arrays, by name)
+  crossdock diff before.arrow after.arrow        (all columns, by name)
   crossdock diff model.safetensors:w model.gguf:w --rtol 1e-2
   crossdock diff 'before.npy[::2]' after.npy -q  (only whether they differ)
   crossdock diff before.npz after.npz --json | jq .only_in_b
@@ -33,10 +36,11 @@ Examples:
 Exit status: 0 if all is the same, 1 if something differs, 2 if an array could not be compared or \
 for wrong arguments, 74 if a mapped file shrank meanwhile.";
 
-/// Compare the arrays of two files.
+/// Compare the arrays of two files, or the columns of two tables.
 ///
 /// A and B are mapped, and compared in parts on several threads. Two files of named arrays are
-/// compared by the names of their arrays. Shapes, dtypes and elements must be equal; byte orders,
+/// compared by the names of their arrays, and two tables (Arrow IPC files) by the names of their
+/// columns, whatever their batches; a null equals only a null. Shapes, dtypes and elements must be equal; byte orders,
 /// the order of the elements in memory, and the offsets of fields do not matter. Without
 /// --equal-nan, NaN and NaT differ from everything. Records are compared field by field.
 ///
@@ -124,17 +128,31 @@ impl Args {
         let (a, b) = (open(&self.a)?, open(&self.b)?);
         let targets = [&self.a, &self.b].map(|target| terminal::path(Path::new(target)));
         let mut diff = FileDiff { targets, ..FileDiff::default() };
+        let tables = Tables::open(&self.a, &self.b)?;
         if a.is_by_name() && b.is_by_name() {
-            self.compare_names(&a, &b, &mut diff)?;
-        } else {
-            let [a, b] = [a.one()?, b.one()?];
-            diff.arrays.push((None, self.compare_two(&a, &b)?));
+            self.compare_names(&a, &b, tables.as_ref(), &mut diff)?;
+            return Ok(diff);
+        }
+        match (a.one().and_then(|a| Ok((a, b.one()?))), tables) {
+            (Ok((a, b)), _) => diff.arrays.push((None, self.compare_two(&a, &b)?)),
+            (Err(failure), tables) => {
+                match tables.map(|tables| tables.one(self.plan())).transpose()?.flatten() {
+                    Some(found) => diff.columns.push((None, found)),
+                    None => return Err(failure),
+                }
+            }
         }
         Ok(diff)
     }
 
     /// Compares the arrays of two files, or checkpoints, by their names.
-    fn compare_names(&self, a: &Archives, b: &Archives, diff: &mut FileDiff) -> Result<()> {
+    fn compare_names(
+        &self,
+        a: &Archives,
+        b: &Archives,
+        tables: Option<&Tables>,
+        diff: &mut FileDiff,
+    ) -> Result<()> {
         let (ours, theirs) = (a.names(), b.names());
         let missing = |from: &[String], all: &[String]| {
             let names = all.iter().filter(|name| !from.contains(name));
@@ -148,7 +166,14 @@ impl Args {
             match a.view(name).and_then(|a| Ok((a, b.view(name)?))) {
                 Ok((a, b)) => diff.arrays.push((Some(name.clone()), self.compare_two(&a, &b)?)),
                 Err(failure) if failure.is_shrunk() => return Err(failure),
-                Err(failure) => diff.failed.push((name.clone(), failure)),
+                Err(failure) => match tables.map(|tables| tables.named(name, self.plan())).transpose() {
+                    Ok(found) => match found.flatten() {
+                        Some(found) => diff.columns.push((Some(name.clone()), found)),
+                        None => diff.failed.push((name.clone(), failure)),
+                    },
+                    Err(failure) if failure.is_shrunk() => return Err(failure),
+                    Err(failure) => diff.failed.push((name.clone(), failure)),
+                },
             }
         }
         Ok(())

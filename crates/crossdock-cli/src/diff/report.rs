@@ -3,6 +3,7 @@
 use crossdock::element::{DType, Value};
 use serde_json::{Value as Json, json};
 
+use crate::diff::columns::ColumnDiff;
 use crate::diff::compare::{ArrayDiff, FieldDiff};
 use crate::diff::elements::Differences;
 use crate::diff::rule::{json_of, short};
@@ -18,13 +19,21 @@ pub(super) struct FileDiff {
     pub(super) only: [Vec<String>; 2],
     /// The arrays of both files, with their names; one without a name.
     pub(super) arrays: Vec<(Option<String>, ArrayDiff)>,
+    /// The columns of both tables that are no arrays, with their names; one without a name.
+    pub(super) columns: Vec<(Option<String>, ColumnDiff)>,
     /// The arrays that could not be compared, and why.
     pub(super) failed: Vec<(String, Failure)>,
 }
 
 impl FileDiff {
     pub(super) fn differs(&self) -> bool {
-        self.only.iter().any(|only| !only.is_empty()) || self.arrays.iter().any(|(_, diff)| diff.differs)
+        self.only.iter().any(|only| !only.is_empty()) || self.differing() > 0
+    }
+
+    /// How many of the common arrays and columns differ.
+    fn differing(&self) -> usize {
+        self.arrays.iter().filter(|(_, diff)| diff.differs).count()
+            + self.columns.iter().filter(|(_, diff)| diff.differs).count()
     }
 
     /// Nothing if all is the same; otherwise the differences.
@@ -33,22 +42,31 @@ impl FileDiff {
         for (target, names) in self.targets.iter().zip(&self.only) {
             names.iter().for_each(|name| line(&mut text, &format!("only in {target}: {name}")));
         }
-        for (name, diff) in self.arrays.iter().filter(|(_, diff)| diff.differs) {
+        let head = |text: &mut String, name: &Option<String>| {
             let [a, b] = &self.targets;
             let which = name.clone().unwrap_or_else(|| format!("{a}, {b}"));
-            line(&mut text, &format!("{which}: different"));
+            line(text, &format!("{which}: different"));
+        };
+        for (name, diff) in self.arrays.iter().filter(|(_, diff)| diff.differs) {
+            head(&mut text, name);
             array_text(&mut text, diff)?;
         }
-        if self.arrays.len() > 1 && self.differs() {
-            let count = self.arrays.iter().filter(|(_, diff)| diff.differs).count();
-            line(&mut text, &format!("{count} of {} common arrays differ", self.arrays.len()));
+        for (name, diff) in self.columns.iter().filter(|(_, diff)| diff.differs) {
+            head(&mut text, name);
+            column_text(&mut text, diff);
+        }
+        let all = self.arrays.len() + self.columns.len();
+        if all > 1 && self.differs() {
+            let what = if self.columns.is_empty() { "arrays" } else { "columns" };
+            line(&mut text, &format!("{} of {all} common {what} differ", self.differing()));
         }
         Ok(text)
     }
 
     pub(super) fn json(&self) -> Result<Json> {
+        let columns = self.columns.iter().map(|(name, diff)| Ok(column_json(name.as_deref(), diff)));
         let arrays: Result<Vec<Json>> =
-            self.arrays.iter().map(|(name, diff)| array_json(name.as_deref(), diff)).collect();
+            self.arrays.iter().map(|(name, diff)| array_json(name.as_deref(), diff)).chain(columns).collect();
         let failed = self.failed.iter().map(|(name, why)| json!({ "name": name, "error": why.to_string() }));
         Ok(json!({
             "a": self.targets[0],
@@ -98,9 +116,7 @@ fn field_text(text: &mut String, field: &FieldDiff) -> Result<()> {
         return Ok(());
     };
     let Some(first) = tally.first else { return Ok(()) };
-    let len = field.arrays[0].len();
-    let percent = 100.0 * tally.differing as f64 / len as f64;
-    pair(text, "elements", &format!("{} of {len} differ ({percent:.2} %)", tally.differing));
+    count(text, tally, field.arrays[0].len());
     let place = field.at(first)?;
     let hint = if place.is_nan() { " (NaN differs from NaN without --equal-nan)" } else { "" };
     pair(text, "first", &format!("{}{hint}", place.text()));
@@ -114,6 +130,81 @@ fn field_text(text: &mut String, field: &FieldDiff) -> Result<()> {
         pair(text, "NaN", &format!("{} of them in one of the two only", tally.one_is_nan));
     }
     Ok(())
+}
+
+/// How many of the elements differ.
+fn count(text: &mut String, tally: &Differences, len: usize) {
+    let percent = 100.0 * tally.differing as f64 / len as f64;
+    pair(text, "elements", &format!("{} of {len} differ ({percent:.2} %)", tally.differing));
+}
+
+fn column_text(text: &mut String, diff: &ColumnDiff) {
+    let ([a, b], [one, other]) = (&diff.types, diff.lens);
+    if one != other {
+        pair(text, "shape", &format!("[{one}], [{other}]"));
+    }
+    if a != b {
+        pair(text, "dtype", &format!("{a}, {b}"));
+    }
+    let Some(tally) = diff.tally.as_ref().filter(|tally| tally.differing > 0) else { return };
+    count(text, tally, one);
+    let mut place = |what: &str, before: String, at: Option<usize>, cells: &Option<[String; 2]>| {
+        if let Some((at, [a, b])) = at.zip(cells.as_ref()) {
+            pair(text, what, &format!("{before}[{at}]: {}, {}", clipped(a), clipped(b)));
+        }
+    };
+    let places = &diff.places;
+    place("first", String::new(), tally.first, &places.first);
+    let greatest = tally.greatest.as_ref();
+    let before = greatest.map_or(String::new(), |(distance, _)| format!("{distance} at "));
+    place("max abs error", before, greatest.map(|(_, at)| *at), &places.greatest);
+    let greatest = tally.greatest_relative;
+    let before = greatest.map_or(String::new(), |(relative, _)| format!("{} at ", short(relative)));
+    place("max rel error", before, greatest.map(|(_, at)| at), &places.greatest_relative);
+    if tally.one_is_nan > 0 {
+        pair(text, "NaN", &format!("{} of them in one of the two only", tally.one_is_nan));
+    }
+}
+
+/// The characters of a long text that are shown.
+fn clipped(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn column_json(name: Option<&str>, diff: &ColumnDiff) -> Json {
+    let side = |at: usize| json!({ "shape": [diff.lens[at]], "dtype": diff.types[at], "only": [] });
+    let field = match &diff.tally {
+        None => json!({ "field": "", "compared": false }),
+        Some(tally) => {
+            let at = |row: Option<usize>, cells: &Option<[String; 2]>, value: Option<Json>| {
+                let (row, [a, b]) = row.zip(cells.as_ref())?;
+                let mut json = json!({ "index": [row], "a": a, "b": b });
+                if let Some(value) = value {
+                    json["value"] = value;
+                }
+                Some(json)
+            };
+            let (greatest, relative) = (tally.greatest.as_ref(), tally.greatest_relative);
+            let places = &diff.places;
+            json!({
+                "field": "",
+                "compared": true,
+                "len": diff.lens[0],
+                "differing": tally.differing,
+                "one_is_nan": tally.one_is_nan,
+                "first": at(tally.first, &places.first, None),
+                "max_abs_error":
+                    at(greatest.map(|found| found.1), &places.greatest, greatest.map(|found| found.0.json())),
+                "max_rel_error":
+                    at(relative.map(|found| found.1), &places.greatest_relative, relative.map(|found| json_of(found.0))),
+            })
+        }
+    };
+    json!({ "name": name, "same": !diff.differs, "a": side(0), "b": side(1), "fields": [field] })
 }
 
 /// An index, and both elements there.
@@ -139,15 +230,9 @@ impl FieldDiff {
 
 impl Place<'_> {
     fn text(&self) -> String {
-        /// The characters of a long text that are shown.
-        const MOST: usize = 60;
-        let shown = self.elements.each_ref().map(|(value, dtype)| {
-            let text =
-                value.as_ref().map_or("(invalid)".to_owned(), |value| value.display(dtype).to_string());
-            match text.char_indices().nth(MOST) {
-                Some((end, _)) => format!("{}…", &text[..end]),
-                None => text,
-            }
+        let shown = self.elements.each_ref().map(|(value, dtype)| match value {
+            Some(value) => clipped(&value.display(dtype).to_string()),
+            None => "(invalid)".to_owned(),
         });
         format!("{:?}: {}, {}", self.index, shown[0], shown[1])
     }

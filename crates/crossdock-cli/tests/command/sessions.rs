@@ -4,7 +4,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crossdock::buffer::Buffer;
 use crossdock::exchange::files::SaveOptions;
+use crossdock::exchange::files::arrow_ipc::IpcOptions;
+use crossdock::table::{Batches, Checks, Column, ColumnParts, ColumnType, RecordBatch};
 use crossdock::{Array, DArray};
 
 use crate::common::{Folder, crossdock, npy};
@@ -40,6 +43,12 @@ const TYPED: &[&[&str]] = &[
     &["cat", "words.npy", "--csv"],
     &["cat", "photo.npy[:2, :3, 0]"],
     &["cat", "photo.npy", "--bytes"],
+    &["cat", ".tables/trades.arrow"],
+    &["cat", ".tables/trades.arrow", "--csv"],
+    &["cat", ".tables/trades.arrow:name"],
+    &["cat", ".tables/trades.arrow", "--bytes"],
+    &["diff", ".tables/trades.arrow", ".tables/later.arrow"],
+    &["diff", ".tables/trades.arrow:name", ".tables/later.arrow:name", "--json"],
     &["diff", "trades.npy", "trades.npy"],
     &["diff", "photo.npy[:, :4]", "photo.npy[:, 4:]"],
     &["diff", "model.safetensors", "trades.npy"],
@@ -111,6 +120,22 @@ fn files(folder: &Folder) {
     SaveOptions::new().save_all(folder.path("checkpoint/m-1.safetensors"), &[("norm", weight(1))]).unwrap();
 }
 
+/// Tables of two rows: a number, and a text or a null.
+fn tables(folder: &Folder) {
+    std::fs::create_dir(folder.path(".tables")).unwrap();
+    let of = |name: &str, prices: Vec<f64>, text: &'static [u8]| {
+        let buffers = vec![Buffer::from_vec(vec![0i32, 3, 3]).unwrap(), Buffer::from_static(text).unwrap()];
+        let validity = Some(Buffer::from_static(&[0b01u8]).unwrap());
+        let parts = ColumnParts { len: 2, buffers, validity, ..ColumnParts::default() };
+        let names = Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap();
+        let prices = Column::from_array(Array::from_vec(prices, [2]).unwrap()).unwrap();
+        let batch = RecordBatch::from_columns([("price", prices), ("name", names)]).unwrap();
+        IpcOptions::new().save(folder.path(name), &mut Batches::from_iter([batch])).unwrap();
+    };
+    of(".tables/trades.arrow", vec![1.5, -2.0], b"\x1bab");
+    of(".tables/later.arrow", vec![1.5, -2.5], b"cab");
+}
+
 /// The screen, with escapes that can be read.
 fn session(folder: &Folder, (rows, columns): (u16, u16), environment: &[(&str, &str)]) -> String {
     let mut text = String::new();
@@ -142,6 +167,7 @@ fn session(folder: &Folder, (rows, columns): (u16, u16), environment: &[(&str, &
 fn compare(name: &str, size: (u16, u16), environment: &[(&str, &str)]) {
     let folder = Folder::new(&format!("session-{name}"));
     files(&folder);
+    tables(&folder);
     let text = session(&folder, size, environment);
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/sessions").join(format!("{name}.txt"));

@@ -285,3 +285,104 @@ fn a_table_with_offsets_that_lie_is_not_written_again() {
         assert!(!to.exists());
     }
 }
+
+#[test]
+fn rows_of_tables_are_lines_of_text_and_csv() {
+    let folder = Folder::new("tables-cat");
+    let batches = [mixed(), mixed().slice(2..).unwrap()];
+    for (name, options) in
+        [("a.arrow", IpcOptions::new()), ("b.arrow", IpcOptions::new().compression(IpcCompression::Zstd))]
+    {
+        let from = saved(&folder, name, &batches, options);
+        let cat = |rest: &str, options: &[&str]| {
+            let target = format!("{from}{rest}");
+            answer(&run([&["cat", &target], options].concat()))
+        };
+        assert_eq!(cat("", &[]), "2.5 'one'\n-1.0 null\n0.5 'two'\n0.5 'two'\n");
+        assert_eq!(cat("", &["--csv"]), "price,name\n2.5,one\n-1.0,\n0.5,two\n0.5,two\n");
+        assert_eq!(cat(":name", &[]), "'one'\nnull\n'two'\n'two'\n");
+        assert_eq!(cat(":.name", &["--csv", "--no-header"]), "one\n\ntwo\ntwo\n");
+        // Columns of numbers are arrays.
+        assert_eq!(cat(":price", &["--csv"]), "2.5\n-1.0\n0.5\n0.5\n");
+        assert_eq!(cat(":.price[::2]", &[]), "2.5\n0.5\n");
+        let named = answer(&run(["complete", "--", "cat", &format!("{from}:n")]));
+        assert_eq!(named, format!("{from}:name\n"));
+        let said = refusal(&run(["cat", &from, "--bytes"]), 1);
+        assert!(said.contains("name one"), "{said}");
+    }
+    // Lists have all their items, and are one field of CSV.
+    let lists = Column::from_array(Array::from_vec((0..24u8).collect(), [24]).unwrap()).unwrap();
+    let item =
+        std::sync::Arc::new(crossdock::table::Field::new("item", lists.column_type().clone()).unwrap());
+    let parts = ColumnParts { len: 2, children: vec![lists], ..ColumnParts::default() };
+    let lists = Column::new(ColumnType::FixedList { item, len: 12 }, parts, Checks::Full).unwrap();
+    let name = mixed().column(1).unwrap().slice(..2).unwrap();
+    let batch = RecordBatch::from_columns([("l", lists), ("n", name)]).unwrap();
+    let from = saved(&folder, "lists.arrows", &[batch], IpcOptions::new());
+    let first = (0..12).map(|k| k.to_string()).collect::<Vec<_>>().join(", ");
+    let found = answer(&run(["cat", &from, "--csv"]));
+    assert_eq!(found.lines().nth(1), Some(&*format!("\"[{first}]\",one")));
+}
+
+#[test]
+fn tables_are_compared_by_column_whatever_their_batches() {
+    let folder = Folder::new("tables-diff");
+    let of = |name, batches: &[RecordBatch]| saved(&folder, name, batches, IpcOptions::new());
+    let part = |rows: std::ops::Range<usize>| mixed().slice(rows).unwrap();
+    let (a, parts) = (of("a.arrow", &[mixed()]), of("b.arrow", &[part(0..2), part(2..2), part(2..3)]));
+    let other = of("c.arrow", &[part(1..3), part(0..1)]);
+    let diff = |a: &str, b: &str, options: &[&str]| run([&["diff", a, b], options].concat());
+    let name = |path: &str| format!("{path}:name");
+    for output in [diff(&a, &parts, &[]), diff(&name(&a), &name(&parts), &[])] {
+        assert_eq!((output.status.code(), stdout(&output), stderr(&output)), (Some(0), "".into(), "".into()));
+    }
+    let output = diff(&a, &other, &[]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(1), String::new()));
+    assert_eq!(
+        stdout(&output),
+        "price: different\n  elements       3 of 3 differ (100.00 %)\n  first          [0]: 2.5, -1.0\n  \
+         max abs error  3.5 at [0]: 2.5, -1.0\n  max rel error  3.5 at [0]: 2.5, -1.0\n\
+         name: different\n  elements       3 of 3 differ (100.00 %)\n  first          [0]: 'one', null\n\
+         2 of 2 common columns differ\n"
+    );
+    let output = diff(&a, &other, &["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let field = &json["arrays"][1]["fields"][0];
+    assert_eq!((&field["differing"], &field["first"]["b"]), (&3.into(), &"null".into()));
+    assert_eq!(diff(&name(&a), &name(&other), &["-q"]).status.code(), Some(1));
+    let longer = of("d.arrow", &[mixed(), mixed()]);
+    let found = stdout(&diff(&name(&a), &name(&longer), &[]));
+    assert!(found.ends_with(": different\n  shape          [3], [6]\n"), "{found}");
+    // Numbers with nulls have the tolerances of arrays.
+    let numbers = |name, numbers: [f64; 3]| {
+        let buffers = vec![Buffer::from_vec(numbers.to_vec()).unwrap()];
+        let validity = Some(Buffer::from_static(&[0b101u8]).unwrap());
+        let parts = ColumnParts { len: 3, buffers, validity, ..ColumnParts::default() };
+        let column = Column::new(ColumnType::Fixed(DType::F64), parts, Checks::Full).unwrap();
+        of(name, &[RecordBatch::from_columns([("n", column)]).unwrap()])
+    };
+    let (one, near) = (numbers("one.arrow", [1.0, 5.0, 2.0]), numbers("near.arrow", [1.0, 6.0, 2.5]));
+    assert_eq!(diff(&one, &near, &["--atol", "0.5"]).status.code(), Some(0));
+    let found = stdout(&diff(&one, &near, &[]));
+    assert!(
+        found.contains("1 of 3 differ") && found.contains("max abs error  0.5 at [2]: 2.0, 2.5"),
+        "{found}"
+    );
+}
+
+#[test]
+fn streams_one_after_the_other_are_refused() {
+    let folder = Folder::new("tables-two");
+    let one = std::fs::read(saved(&folder, "a.arrows", &[mixed()], IpcOptions::new())).unwrap();
+    let without_end = one.len() - 8;
+    for (bytes, at) in
+        [([&one[..], &one].concat(), one.len()), ([&one[..without_end], &one].concat(), without_end)]
+    {
+        let path = folder.file("two.arrows", bytes);
+        let said = refusal(&run(["inspect", text(&path)]), 1);
+        assert!(said.contains(&format!("another stream begins at byte {at}; write each stream")), "{said}");
+    }
+    // Zeros behind the end are padding.
+    let path = folder.file("padded.arrows", [&one[..], &[0; 64]].concat());
+    assert_eq!(rows(&path).len(), 3);
+}

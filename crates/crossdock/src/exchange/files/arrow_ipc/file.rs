@@ -509,6 +509,18 @@ impl MappedBytes<'_> {
     }
 
     /// The messages of a stream, by their lengths.
+    /// Refuses a stream behind the end of another one, of which no batch would be read.
+    fn ends(&self, at: usize) -> Result<()> {
+        let mut start = [0; PREFIX];
+        if self.buffer.nbytes().saturating_sub(at) < start.len() {
+            return Ok(());
+        }
+        self.copy(at, &mut start)?;
+        let begins =
+            start.starts_with(&CONTINUATION) && message::length(&start).is_ok_and(|some| some.is_some());
+        if begins { Err(another_stream(at)) } else { Ok(()) }
+    }
+
     fn stream_index(&self) -> Result<MessageIndex> {
         let nbytes = self.buffer.nbytes();
         let (mut schema, mut dictionaries, mut batches) = (None, Vec::new(), Vec::new());
@@ -520,7 +532,10 @@ impl MappedBytes<'_> {
                 return Err(malformed(format!("it ends within the length of a message at byte {at}")));
             }
             self.copy(at, &mut start[..some])?;
-            let Some((metadata, before)) = message::length(&start)? else { break };
+            let Some((metadata, before)) = message::length(&start)? else {
+                self.ends(at + if start.starts_with(&CONTINUATION) { PREFIX } else { 4 })?;
+                break;
+            };
             let bytes = self.bytes(at + before, metadata).map_err(|error| match schema {
                 None => error.within("it begins with neither an Arrow IPC file nor a stream"),
                 Some(_) => error,
@@ -543,6 +558,7 @@ impl MappedBytes<'_> {
                 dictionaries: dictionaries_before,
             };
             match (message.kind, &schema) {
+                (SCHEMA, Some(_)) => return Err(another_stream(at)),
                 (SCHEMA, None) => schema = Some(IpcSchema::read(message.header, bytes.len())?),
                 (DICTIONARY, Some(_)) => dictionaries.push(block),
                 (RECORDS, Some(_)) => batches.push(block),
@@ -568,4 +584,10 @@ impl fmt::Debug for IpcFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IpcFile({} batches; {:?})", self.len(), self.schema().fields())
     }
+}
+
+/// The error of streams one after the other.
+fn another_stream(at: usize) -> Error {
+    let text = format!("another stream begins at byte {at}; write each stream to a file of its own");
+    Error::new(Kind::Unsupported, text)
 }
