@@ -40,9 +40,10 @@ for wrong arguments, 74 if a mapped file shrank meanwhile.";
 ///
 /// A and B are mapped, and compared in parts on several threads. Two files of named arrays are
 /// compared by the names of their arrays, and two tables (Arrow IPC files) by the names of their
-/// columns, whatever their batches; a null equals only a null. Shapes, dtypes and elements must be equal; byte orders,
-/// the order of the elements in memory, and the offsets of fields do not matter. Without
-/// --equal-nan, NaN and NaT differ from everything. Records are compared field by field.
+/// columns, whatever their batches; a null equals only a null. Shapes, dtypes and elements must be
+/// equal; byte orders, the order of the elements in memory, and the offsets of fields do not
+/// matter. Without --equal-nan, NaN and NaT differ from everything. Records are compared field by
+/// field.
 ///
 /// With a tolerance, as in NumPy's allclose, numbers a and b are the same if
 /// |a - b| <= atol + rtol * |b|, and dtypes of numbers may differ. Integers are compared exactly;

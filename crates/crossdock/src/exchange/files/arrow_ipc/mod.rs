@@ -35,6 +35,7 @@ pub(super) mod entries;
 mod file;
 mod flatbuffer;
 mod message;
+mod message_index;
 mod new_flatbuffer;
 mod outgoing_dictionaries;
 pub(crate) mod outgoing_rows;
