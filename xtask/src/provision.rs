@@ -83,6 +83,7 @@ pub(crate) const NARRAY: Need = Need::RubyLibrary { name: "narray", packages: "r
 pub(crate) const FFI: Need = Need::RubyLibrary { name: "ffi", packages: "ruby-ffi" };
 pub(crate) const GSL: Need = Need::RubyLibrary { name: "gsl", packages: "ruby-gsl" };
 pub(crate) const RMAGICK: Need = Need::RubyLibrary { name: "rmagick", packages: "ruby-rmagick" };
+pub(crate) const YARD: Need = Need::RubyLibrary { name: "yard", packages: "yard" };
 pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };

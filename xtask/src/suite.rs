@@ -11,7 +11,7 @@ use crate::newest;
 use crate::platforms;
 use crate::provision::{
     CC, CMAKE, CXX, FFI, GSL, LIBCLANG, MESON, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE,
-    RMAGICK, RUBY, RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV,
+    RMAGICK, RUBY, RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV, YARD,
 };
 use crate::ptx;
 use crate::ruby;
@@ -67,7 +67,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "ptx", tier: Tier::Full, what: "the kernels for CUDA are those of their source, and are assembled for cards of every generation (ptxas)", needs: &[PTX_VENV], peers: &[], beside: false, minutes: 8, run: ptx::check },
     Suite { name: "python", tier: Tier::Full, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
-    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK, FFI, GSL], beside: true, minutes: 25, run: ruby::ruby },
+    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK, FFI, GSL, YARD], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], beside: true, minutes: 40, run: newest::wheel_newest },
     Suite { name: "platforms", tier: Tier::Named, what: "the library, the C library and the command compile for other platforms", needs: &[CC, CXX], peers: &[], beside: true, minutes: 60, run: platforms::check },

@@ -80,6 +80,40 @@ class TestChannel < Test::Unit::TestCase
     [-1, "x"].each { |timeout| assert_raise(ArgumentError, TypeError) { receiver.receive(timeout: timeout) } }
   end
 
+  def test_tables_are_received_in_the_slot
+    channel = Crossdock::Channel.new(2, 10_000)
+    receiver = channel.receiver
+    rows = { "n" => [1, nil, 3], "name" => ["a", "bc", nil] }
+    ended = child do
+      sender = channel.sender
+      20.times { |i| sender.send(Crossdock::Table.new(rows.merge("i" => [i] * 3)), timeout: 60) }
+      sender << [7, 8]
+      channel.close
+    end
+    received = []
+    receiver.each do |message|
+      next assert_equal([7, 8], message.to_a) if message.is_a?(Crossdock::Array)
+
+      received << message["i"].to_a
+      assert_equal rows, message.to_h.slice("n", "name")
+    end
+    ended.call
+    assert_equal (0...20).map { |i| [i] * 3 }, received
+    assert_nil receiver.receive
+  end
+
+  def test_a_table_keeps_its_slot_until_it_is_collected_and_a_larger_one_is_refused
+    channel = Crossdock::Channel.new(1, 2000)
+    receiver, sender = channel.receiver, channel.sender
+    sender << Crossdock::Table.new({ "n" => [1.5, 2.5] })
+    column = receiver.receive["n"]
+    assert_match(/no slot/, message_of(Errno::ETIMEDOUT) { sender.send([4], timeout: 0) })
+    assert_equal [1.5, 2.5], column.to_a
+    large = Crossdock::Table.new({ "n" => [0] * 1000 })
+    channel = Crossdock::Channel.new(1, 2000)
+    assert_match(/does not fit into a slot, which has 2000 bytes/, message_of(IndexError) { channel.sender << large })
+  end
+
   def test_policies
     latest = Crossdock::Channel.new(2, 100, delivery: :latest)
     sender, receiver = latest.sender, latest.receiver

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Crossdock
-  # A stream of arrays between processes.
+  # A stream of arrays and tables between processes.
   #
   # A sender borrows one of the channel's slots as a writable array, fills it and sends it. A receiver
   # gets a read-only array on the same memory, and the slot is free again when that array and all
   # views of it are released or collected. No element is copied. Each message may have another dtype
-  # and shape.
+  # and shape. A {Table} is copied into a slot when it is sent, and received in place.
   #
   # A child made by `fork` inherits the channel and attaches ends of its own; it cannot use those that
   # it inherited. To any other process, a channel goes as the array of its memory. If a process is
@@ -96,17 +96,22 @@ module Crossdock
         end
       end
 
-      # Copies an array into a slot, and sends it.
+      # Copies an array or a table into a slot, and sends it.
       #
-      # @param array [Array, ::Array, Object] also nested lists, and any object that {Crossdock.view}
-      #   accepts
+      # @param object [Array, ::Array, Table, Object] also nested lists, and any object that
+      #   {Crossdock.view} accepts. All of a table must fit into a slot; those of other libraries go
+      #   through {Table.new}
       # @param timeout [Numeric, nil] the most seconds to wait for a free slot
       # @return [self]
       # @raise [Errno::ETIMEDOUT] if no slot became free in time
       # @raise [IOError] if the channel is closed
-      def send(array, timeout: nil)
-        array = array.is_a?(::Array) ? Array.new(array) : Crossdock.view(array) unless array.is_a?(Array)
-        send_array(array, timeout)
+      def send(object, timeout: nil)
+        case object
+        when Table then send_table(object, timeout)
+        when Array then send_array(object, timeout)
+        when ::Array then send_array(Array.new(object), timeout)
+        else send_array(Crossdock.view(object), timeout)
+        end
         self
       end
       alias << send
@@ -119,11 +124,13 @@ module Crossdock
 
       # The next message, for which it waits. Other threads run meanwhile, and may interrupt it.
       #
-      # Release the array (or pass a block) as soon as it is done with: it keeps the slot.
+      # Release the array (or pass a block) as soon as it is done with: it keeps the slot. A table keeps
+      # it until the table and its columns are collected.
       #
       # @param timeout [Numeric, nil] the most seconds to wait
-      # @yieldparam array [Array] a read-only view, which is released after the block
-      # @return [Array, nil] nil if no message came in time, or the channel is closed; with a block,
+      # @yieldparam message [Array, Table] a read-only view, which is released after the block; or a
+      #   table
+      # @return [Array, Table, nil] nil if no message came in time, or the channel is closed; with a block,
       #   its result
       def receive(timeout: nil, &block)
         lent(next_view(timeout), &block)
@@ -131,8 +138,8 @@ module Crossdock
 
       # The next message, if it is there. Never waits: call it in a loop to poll.
       #
-      # @yieldparam array [Array] a read-only view, which is released after the block
-      # @return [Array, nil] with a block, its result
+      # @yieldparam message [Array, Table] as of {#receive}
+      # @return [Array, Table, nil] with a block, its result
       def try_receive(&block)
         lent(next_view_now, &block)
       end
@@ -140,7 +147,7 @@ module Crossdock
       # The messages until the channel is closed. Each array is released after its block: to keep the
       # elements, copy them there, as in `receiver.lazy.map(&:copy).first(2)`.
       #
-      # @yieldparam array [Array] a read-only view
+      # @yieldparam message [Array, Table] as of {#receive}
       # @return [self, Enumerator] an Enumerator without a block
       def each(&block)
         return enum_for(:each) unless block
@@ -158,13 +165,13 @@ module Crossdock
 
       private
 
-      def lent(view)
-        return view || nil unless view && block_given?
+      def lent(message)
+        return message || nil unless message && block_given?
 
         begin
-          yield view
+          yield message
         ensure
-          view.release
+          message.release if message.is_a?(Array)
         end
       end
     end

@@ -1,4 +1,4 @@
-//! Arrays as a stream between processes: what `Crossdock::Channel` has of Rust. The methods with
+//! Arrays and tables as a stream between processes: what `Crossdock::Channel` has of Rust. The methods with
 //! the documentation are in `lib/crossdock/channel.rb`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossdock::DArray;
 use crossdock::array::Casting;
+use crossdock::bindings::channel::table as table_of;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery, Loan, Receiver, Sender};
 use magnus::{DataTypeFunctions, IntoValue, RModule, Ruby, TypedData, Value, function, method, prelude::*};
@@ -16,6 +17,7 @@ use crate::dtype::parse_dtype;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again};
+use crate::tables;
 use crate::value::name;
 
 /// The longest wait without Ruby's lock, after which interrupts are handled.
@@ -165,13 +167,12 @@ fn sent(this: &ChannelObject) -> u64 {
 
 // ===== the end that sends
 
-fn loan_slot(
+/// What `attempt` returns once it has a slot.
+fn with_slot<T>(
     ruby: &Ruby,
-    this: &SenderObject,
-    dtype: &DType,
-    shape: &[usize],
     timeout: Option<f64>,
-) -> Result<Loan> {
+    mut attempt: impl FnMut(Duration) -> crossdock::Result<T>,
+) -> Result<T> {
     let timeout = duration(ruby, timeout)?;
     let has_collected = AtomicBool::new(false);
     let stalled = || {
@@ -180,16 +181,26 @@ fn loan_slot(
             ruby.gc_start();
         }
     };
-    let loan = waited(timeout, stalled, |limit| match lock(&this.0).loan(dtype, shape, Some(limit)) {
-        Ok(loan) => Ok(Some(loan)),
+    let found = waited(timeout, stalled, |limit| match attempt(limit) {
+        Ok(found) => Ok(Some(found)),
         Err(error) if error.is_exhausted() => Ok(None),
         Err(error) => Err(error),
     })?;
-    loan.ok_or_else(|| {
+    found.ok_or_else(|| {
         let text = "no slot of the channel became free: each is on loan, has a message that waits for a receiver, or is \
                     kept by views of one";
         Failure::System(std::io::Error::from_raw_os_error(ETIMEDOUT), text)
     })
+}
+
+fn loan_slot(
+    ruby: &Ruby,
+    this: &SenderObject,
+    dtype: &DType,
+    shape: &[usize],
+    timeout: Option<f64>,
+) -> Result<Loan> {
+    with_slot(ruby, timeout, |limit| lock(&this.0).loan(dtype, shape, Some(limit)))
 }
 
 /// The system's error number for a timeout.
@@ -215,6 +226,14 @@ fn send_array(ruby: &Ruby, this: &SenderObject, array: Wrapped, timeout: Option<
     Ok(loan.send_shared()?)
 }
 
+/// Copies the batches of a table into a slot, and sends them.
+fn send_table(ruby: &Ruby, this: &SenderObject, table: Value, timeout: Option<f64>) -> Result<()> {
+    let Some(batches) = tables::batches_of(table) else {
+        return Err(Failure::of_type(ruby, "a Crossdock::Table is sent as a table"));
+    };
+    with_slot(ruby, timeout, |limit| lock(&this.0).send_table(&mut batches.clone(), Some(limit)))
+}
+
 // ===== a loan
 
 fn loaned(ruby: &Ruby, this: &LoanObject) -> Result<Wrapped> {
@@ -238,10 +257,13 @@ fn ended(ruby: &Ruby) -> Failure {
 
 // ===== the end that receives
 
-/// A view as an object; false if the channel is closed.
+/// A view, or the table in it, as an object; false if the channel is closed.
 fn given(ruby: &Ruby, this: &ReceiverObject, found: Option<DArray>) -> Result<Value> {
     let Some(array) = found else { return Ok(false.into_value_with(ruby)) };
     this.has_given.store(true, Ordering::Relaxed);
+    if let Some(file) = table_of(&array)? {
+        return tables::of_file(ruby, &file);
+    }
     let kept = ReportedMemory::new(array.nbytes())?;
     Ok(Wrapped::sharing(ruby, array, kept)?.into_value_with(ruby))
 }
@@ -255,7 +277,7 @@ fn unless_closed(found: crossdock::Result<Option<DArray>>) -> crossdock::Result<
     }
 }
 
-/// The next array; nil if there is none now, and false if the channel is closed. Another thread
+/// The next array or table; nil if there is none now, and false if the channel is closed. Another thread
 /// that waits has the receiver: then there is none.
 fn try_receive(ruby: &Ruby, this: &ReceiverObject) -> Result<Value> {
     let found = match this.receiver.try_lock() {
@@ -312,6 +334,7 @@ pub(crate) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     class.define_method("sent", method!(sent, 0))?;
     sending.define_private_method("loan_slot", method!(loan, 3))?;
     sending.define_private_method("send_array", method!(send_array, 2))?;
+    sending.define_private_method("send_table", method!(send_table, 2))?;
     lending.define_method("array", method!(loaned, 0))?;
     lending.define_method("deliver", method!(deliver, 0))?;
     lending.define_method("give_back", method!(give_back, 0))?;

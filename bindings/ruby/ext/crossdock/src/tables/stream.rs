@@ -98,6 +98,7 @@ fn give_back(this: &Stream) {
 }
 
 /// The batches of a table, from the first on.
+#[derive(Clone)]
 pub(crate) struct OwnBatches {
     schema: Schema,
     batches: vec::IntoIter<RecordBatch>,
