@@ -5,6 +5,7 @@ require "open3"
 require "rbconfig"
 require "test/unit"
 require "tmpdir"
+require_relative "../../native_gem"
 
 # The gem as users have it: built, installed from the file alone into a separate home, and required
 # there.
@@ -26,18 +27,40 @@ class TestGem < Test::Unit::TestCase
       environment = { "GEM_HOME" => home, "GEM_PATH" => home, "RUBYLIB" => nil, "RUBYOPT" => nil }
       # Outside of the repository, so that nothing is found there.
       run_in(folder, environment, "gem", "install", "--local", "--no-document", package)
-      program = <<~RUBY
-        require "crossdock"
-        array = Crossdock::Array.new([[1.5, 2.5], [3.5, 4.5]])
-        print array.transpose.to_a, Crossdock::VERSION, $LOADED_FEATURES.grep(/crossdock.so/).first.start_with?(ARGV[0]),
-              File.file?(File.join(Crossdock.include_dir, "crossdock.h")), File.file?(File.join(Crossdock.include_dir, "crossdock", "ruby.h"))
-      RUBY
-      output = run_in(folder, environment, RbConfig.ruby, "-e", program, home)
-      assert_equal "[[1.5, 3.5], [2.5, 4.5]]#{version}truetruetrue", output
+      assert_works(folder, environment, home)
       assert_empty Dir[File.join(home, "**", "target", "release")], "what cargo built is not left behind"
       assert_one_library(home)
-      keep(Dir[File.join(home, "extensions", "**", "crossdock.#{RbConfig::CONFIG["DLEXT"]}")])
+      extensions = Dir[File.join(home, "extensions", "**", "crossdock.#{RbConfig::CONFIG["DLEXT"]}")]
+      assert_installed_without_sources(folder, extensions.first)
+      keep(extensions)
     end
+  end
+
+  # The gem with its extension needs no compiler, and only this version of Ruby takes it.
+  def assert_installed_without_sources(folder, extension)
+    package = NativeGem.pack(extension, folder)
+    home = File.join(folder, "native")
+    environment = { "GEM_HOME" => home, "GEM_PATH" => home, "RUBYLIB" => nil, "RUBYOPT" => nil, "CARGO" => "/none" }
+    run_in(folder, environment, "gem", "install", "--local", "--no-document", package)
+    assert_works(folder, environment, home)
+    libraries = Dir[File.join(home, "**", "*.#{RbConfig::CONFIG["DLEXT"]}")]
+    assert_equal [1, []], [libraries.size, Dir[File.join(home, "**", "*.rs")]]
+    specification = Gem::Package.new(package).spec
+    other = Gem::Version.new(RUBY_VERSION).bump
+    assert_equal [Gem::Platform.local.to_s, true, false],
+                 [specification.platform.to_s, specification.required_ruby_version.satisfied_by?(Gem.ruby_version), specification.required_ruby_version.satisfied_by?(other)]
+  end
+
+  # Outside of the repository, from the gem in `home`.
+  def assert_works(folder, environment, home)
+    program = <<~RUBY
+      require "crossdock"
+      array = Crossdock::Array.new([[1.5, 2.5], [3.5, 4.5]])
+      print array.transpose.to_a, Crossdock::VERSION, $LOADED_FEATURES.grep(/crossdock.so/).first.start_with?(ARGV[0]),
+            File.file?(File.join(Crossdock.include_dir, "crossdock.h")), File.file?(File.join(Crossdock.include_dir, "crossdock", "ruby.h"))
+    RUBY
+    output = run_in(folder, environment, RbConfig.ruby, "-e", program, home)
+    assert_equal "[[1.5, 3.5], [2.5, 4.5]]#{version}truetruetrue", output
   end
 
   # RubyGems itself keeps the extension in two folders; the build leaves no third, and no symbols.
