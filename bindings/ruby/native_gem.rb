@@ -5,8 +5,8 @@ require "rbconfig"
 require "rubygems/package"
 require "tmpdir"
 
-# The gem with a built extension in place of its sources, for this platform and this version of Ruby:
-# it is installed without Rust.
+# The gem with a built extension in place of its sources, for this platform and version of Ruby: it
+# is installed without Rust.
 module NativeGem
   class << self
     # @param extension [String] the path of the built extension

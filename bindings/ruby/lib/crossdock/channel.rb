@@ -130,8 +130,8 @@ module Crossdock
       # @param timeout [Numeric, nil] the most seconds to wait
       # @yieldparam message [Array, Table] a read-only view, which is released after the block; or a
       #   table
-      # @return [Array, Table, nil] nil if no message came in time, or the channel is closed; with a block,
-      #   its result
+      # @return [Array, Table, nil] nil if no message came in time, or the channel is closed; with a
+      #   block, its result
       def receive(timeout: nil, &block)
         lent(next_view(timeout), &block)
       end

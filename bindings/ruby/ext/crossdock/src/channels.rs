@@ -1,5 +1,5 @@
-//! Arrays and tables as a stream between processes: what `Crossdock::Channel` has of Rust. The methods with
-//! the documentation are in `lib/crossdock/channel.rb`.
+//! Arrays and tables as a stream between processes: what `Crossdock::Channel` has of Rust. The
+//! methods with the documentation are in `lib/crossdock/channel.rb`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -277,8 +277,8 @@ fn unless_closed(found: crossdock::Result<Option<DArray>>) -> crossdock::Result<
     }
 }
 
-/// The next array or table; nil if there is none now, and false if the channel is closed. Another thread
-/// that waits has the receiver: then there is none.
+/// The next array or table; nil if there is none now, and false if the channel is closed. Another
+/// thread that waits has the receiver: then there is none.
 fn try_receive(ruby: &Ruby, this: &ReceiverObject) -> Result<Value> {
     let found = match this.receiver.try_lock() {
         Ok(mut receiver) => unless_closed(receiver.try_receive())?,
