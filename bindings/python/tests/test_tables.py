@@ -4,6 +4,7 @@ import datetime
 import gc
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import uuid
@@ -940,6 +941,28 @@ def test_identifiers_are_those_of_python():
     assert ours["bytes"].to_list() == stored.to_pylist()
     assert str(ids[2]) in str(ours) and str(ids[2]) in ours._repr_html_()
     assert pa.table(ours)["id"].type == pa.uuid()
+
+
+def test_a_list_of_identifiers_is_a_column_of_them():
+    ids = [uuid.uuid4(), None, uuid.UUID(int=2**127), pd.NA]
+    ours = crossdock.column(ids)
+    assert ours.to_list() == [ids[0], None, ids[2], None] and ours.null_count == 2
+    theirs = pa.array(ours)
+    assert theirs.type == pa.uuid() and theirs.to_pylist() == ours.to_list()
+    # A list that starts with nulls, and one without any; a tuple.
+    assert crossdock.column((None, ids[0])).to_list() == [None, ids[0]]
+    table = crossdock.table({"n": [1, 2], "id": [ids[0], ids[2]]})
+    assert pa.table(table).schema.field("id").type == pa.uuid()
+    assert table["id"].to_list() == [ids[0], ids[2]] and table["id"].null_count == 0
+    assert pickle.loads(pickle.dumps(table))["id"].to_list() == table["id"].to_list()
+
+    class Named(uuid.UUID):
+        pass
+
+    assert crossdock.column([Named(int=5)]).to_list() == [uuid.UUID(int=5)]
+    for values, wrong in [([ids[0], 5], "5 is no uuid.UUID"), ([ids[0], str(ids[2])], "no uuid.UUID")]:
+        with pytest.raises(TypeError, match=wrong):
+            crossdock.column(values)
 
 
 def test_validity_alone_decides_about_nat():

@@ -141,8 +141,8 @@ fn not_a_table(obj: &Bound<'_, PyAny>) -> PyResult<PyErr> {
 /// obj : object
 ///     A column of another library, with ``__arrow_c_array__`` or ``__arrow_c_stream__``; an array
 ///     or an object that :func:`asarray` accepts, with one axis; or a list, whose values are
-///     copied: text, bytes, numbers or dates. None, ``pandas.NA`` and NaT are null. Days of
-///     NumPy (``datetime64[D]``) have 64 bits, and are copied to the 32 bits of Arrow's.
+///     copied: text, bytes, numbers, dates or ``uuid.UUID``. None, ``pandas.NA`` and NaT are null.
+///     Days of NumPy (``datetime64[D]``) have 64 bits, and are copied to the 32 bits of Arrow's.
 ///
 /// Returns
 /// -------
@@ -184,13 +184,14 @@ pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
         };
     }
     if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
-        return of_column(new_column::of_values(obj)?);
+        let (field, column) = new_column::of_values(obj)?;
+        return Ok(Column::new(field, vec![column]));
     }
     of_column(new_column::with_days(Elements::from_array(protocols::lend(obj)?).raise()?)?)
 }
 
 fn of_column(column: Elements) -> PyResult<Column> {
-    let field = Field::new("", column.column_type().clone()).raise()?;
+    let (field, column) = new_column::with_field(column)?;
     Ok(Column::new(field, vec![column]))
 }
 

@@ -3,17 +3,20 @@
 use crossdock::bindings::table;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::table::{Checks, Column, ColumnParts, ColumnType, OffsetWidth};
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use crossdock::table::{Checks, Column, ColumnParts, ColumnType, Field, Metadata, OffsetWidth};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::{self, Raise};
 use crate::nested;
+use crate::table::values::uuid_class;
 
-/// A column of a list's values: text, bytes, days, or what an array has, some of them null.
-pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
+/// A column of a list's values, and its field: text, bytes, identifiers, days, or what an array
+/// has, some of them null.
+pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<(Field, Column)> {
     let items = object.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let len = items.len();
     let is_valid = items.iter().map(|item| Ok(!is_null(item)?)).collect::<PyResult<Vec<bool>>>()?;
@@ -25,13 +28,22 @@ pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
     else {
         // An empty list has no type either.
         let parts = ColumnParts { len, ..ColumnParts::default() };
-        return Column::new(ColumnType::Null, parts, Checks::Shape).raise();
+        return with_field(Column::new(ColumnType::Null, parts, Checks::Shape).raise()?);
     };
     let is_text = first.is_instance_of::<PyString>();
     if is_text || first.is_instance_of::<PyBytes>() {
         let (ty, buffers) = text(&items, &is_valid, is_text)?;
         let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
-        return Column::new(ty, parts, Checks::Shape).raise();
+        return with_field(Column::new(ty, parts, Checks::Shape).raise()?);
+    }
+    let class = uuid_class(object.py())?;
+    if first.is_instance(&class)? {
+        let buffers = vec![identifiers(&items, &is_valid, &class)?];
+        let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
+        let (field, column) =
+            with_field(Column::new(ColumnType::FixedBinary(16), parts, Checks::Shape).raise()?)?;
+        let metadata = Metadata::new([("ARROW:extension:name", "arrow.uuid")]);
+        return Ok((field.with_metadata(metadata), column));
     }
     let filled = items.iter().zip(&is_valid).map(|(item, &is_valid)| if is_valid { item } else { first });
     let filled: Vec<_> = filled.collect();
@@ -54,7 +66,12 @@ pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
         (ty, buffers) = (ColumnType::Boolean, vec![bits(&values.collect::<PyResult<Vec<_>>>()?)?]);
     }
     let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
-    Column::new(ty, parts, Checks::Shape).raise()
+    with_field(Column::new(ty, parts, Checks::Shape).raise()?)
+}
+
+/// A column with a field of its type.
+pub(super) fn with_field(column: Column) -> PyResult<(Field, Column)> {
+    Ok((Field::new("", column.column_type().clone()).raise()?, column))
 }
 
 /// Whether a value stands for none: None, those of pandas, and a NaT of NumPy without a unit. One
@@ -120,6 +137,24 @@ fn text(items: &[Bound<'_, PyAny>], is_valid: &[bool], is_text: bool) -> PyResul
     };
     let ty = if is_text { ColumnType::Utf8(width) } else { ColumnType::Binary(width) };
     Ok((ty, vec![offsets.raise()?, Buffer::from_vec(bytes).raise()?]))
+}
+
+/// The 16 bytes of each identifier; zeros for nulls.
+fn identifiers(items: &[Bound<'_, PyAny>], is_valid: &[bool], class: &Bound<'_, PyAny>) -> PyResult<Buffer> {
+    let mut bytes = Vec::with_capacity(items.len() * 16);
+    for (item, &is_valid) in items.iter().zip(is_valid) {
+        match is_valid {
+            false => bytes.extend([0; 16]),
+            true if item.is_instance(class)? => {
+                bytes.extend(item.getattr(intern!(item.py(), "bytes"))?.extract::<[u8; 16]>()?);
+            }
+            true => {
+                let text = format!("{} is no uuid.UUID, but the values before it are", item.repr()?);
+                return Err(PyTypeError::new_err(text));
+            }
+        }
+    }
+    Buffer::from_vec(bytes).raise()
 }
 
 /// Bits in Arrow's order.

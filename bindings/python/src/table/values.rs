@@ -42,6 +42,11 @@ impl Meaning {
     }
 }
 
+/// The class of Python's identifiers.
+pub(super) fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "uuid"))?.getattr(intern!(py, "UUID"))
+}
+
 /// One element.
 pub(super) fn element<'py>(
     py: Python<'py>,
@@ -89,8 +94,7 @@ pub(super) fn element<'py>(
         ColumnValue::Element(Value::Void(bytes) | Value::Bytes(bytes)) if meaning == Meaning::Uuid => {
             let keywords = PyDict::new(py);
             keywords.set_item(intern!(py, "bytes"), PyBytes::new(py, &bytes))?;
-            let uuid = py.import(intern!(py, "uuid"))?.getattr(intern!(py, "UUID"))?;
-            uuid.call((), Some(&keywords))
+            uuid_class(py)?.call((), Some(&keywords))
         }
         ColumnValue::Element(value) => of_element(py, ty, &value),
         other => Err(PyValueError::new_err(format!("{other:?} has no value in Python"))),
