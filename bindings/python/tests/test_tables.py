@@ -965,6 +965,23 @@ def test_a_list_of_identifiers_is_a_column_of_them():
             crossdock.column(values)
 
 
+def test_columns_that_claim_more_elements_than_memory_holds_are_not_converted_whole():
+    many = 2**50
+    nulls = pa.Array.from_buffers(pa.null(), many, [None], null_count=many)
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([many], pa.int64()), pa.array(["x"]))
+    structs = pa.Array.from_buffers(pa.struct([("a", pa.null())]), many, [None], children=[nulls])
+    for theirs, value in [(nulls, None), (runs, "x"), (structs, {"a": None})]:
+        column = crossdock.column(theirs)
+        table = crossdock.table({"a": column})
+        for convert in [column.to_list, table.to_dict]:
+            with pytest.raises(MemoryError, match=f"list of {many} elements needs {8 * many} bytes.*slice"):
+                convert()
+        # The elements on display, and slices, are read alone.
+        for text in [repr(column), str(table), column._repr_html_(), table._repr_html_()]:
+            assert str(many - 1) in text or str(many) in text
+        assert column[-2:].to_list() == [value, value] and column[0] == value and len(column) == many
+
+
 def test_validity_alone_decides_about_nat():
     theirs = pa.array([1, -(2**63), None], pa.timestamp("us"))
     ours = crossdock.column(theirs)

@@ -3,7 +3,7 @@
 use crossdock::bindings::table::offset_minutes;
 use crossdock::element::{NAT, TimeBase, TimeUnit, Value};
 use crossdock::table::{Column, ColumnType, ColumnValue, Field};
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTime, PyTuple};
@@ -86,10 +86,9 @@ pub(super) fn element<'py>(
                     .fields()
                     .zip(entries.children())
                     .map(|(field, part)| element(py, part, entries.offset() + index, Meaning::of(field)));
-                PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
+                Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
             };
-            let pairs = (0..entries.len()).map(pair).collect::<PyResult<Vec<_>>>()?;
-            Ok(PyList::new(py, pairs)?.into_any())
+            Ok(list_of(py, entries.len(), pair)?.into_any())
         }
         ColumnValue::Element(Value::Void(bytes) | Value::Bytes(bytes)) if meaning == Meaning::Uuid => {
             let keywords = PyDict::new(py);
@@ -139,10 +138,39 @@ fn elements_as_read<'py>(py: Python<'py>, column: &Column, meaning: Meaning) -> 
             .raise()?
             .unwrap_or_else(|| py.None().into_bound(py)))
         };
-        return PyList::new(py, (0..column.len()).map(one).collect::<PyResult<Vec<_>>>()?);
+        return list_of(py, column.len(), one);
     }
-    let all = (0..column.len()).map(|index| element(py, column, index, meaning));
-    PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)
+    if *ty == ColumnType::Null {
+        return nones(py, column.len());
+    }
+    list_of(py, column.len(), |index| element(py, column, index, meaning))
+}
+
+/// A list of the values that `one` gives for each index.
+fn list_of<'py>(
+    py: Python<'py>,
+    len: usize,
+    one: impl Fn(usize) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let all = nones(py, len)?;
+    for index in 0..len {
+        all.set_item(index, one(index)?)?;
+    }
+    Ok(all)
+}
+
+/// A list of `None`s. It is allocated at once: nulls and runs need no memory of their own, so a
+/// column may claim any number of elements.
+fn nones(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyList>> {
+    let repeated = PyList::new(py, [py.None()])?.call_method1(intern!(py, "__mul__"), (len,));
+    match repeated {
+        Ok(all) => Ok(all.cast_into::<PyList>()?),
+        Err(error) if error.is_instance_of::<PyMemoryError>(py) => Err(PyMemoryError::new_err(format!(
+            "a list of {len} elements needs {} bytes, which could not be allocated; convert a slice at a time",
+            (len as u128) * size_of::<usize>() as u128
+        ))),
+        Err(error) => Err(error),
+    }
 }
 
 fn of_element<'py>(py: Python<'py>, ty: &ColumnType, value: &Value) -> PyResult<Bound<'py, PyAny>> {
