@@ -223,13 +223,17 @@ fn lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(OwnedFd, String)>> {
 /// An array on the shared memory of a descriptor, which remains the caller's.
 #[pyfunction]
 pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    map(py, duplicated(descriptor)?, text)
+}
+
+/// A duplicate of the caller's descriptor.
+pub(crate) fn duplicated(descriptor: i32) -> PyResult<OwnedFd> {
     if descriptor < 0 {
         return Err(PyOSError::new_err(format!("{descriptor} is no descriptor")));
     }
     // SAFETY: `descriptor` is not negative (checked above) and is only used for `dup`, which fails
     // with an error if the number is not open.
-    let fd = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
-    map(py, fd, text)
+    Ok(unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?)
 }
 
 fn map<'py>(py: Python<'py>, fd: OwnedFd, text: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -2,7 +2,11 @@
 
 import asyncio
 import multiprocessing
+import os
 import pickle
+import subprocess
+import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -42,6 +46,55 @@ def test_another_process_receives():
     channel.close()
     assert totals.get(timeout=60) == 5 * sum(range(100))
     process.join()
+
+
+SENDER = """
+import sys
+import crossdock
+channel = crossdock.Channel.open(int(sys.argv[1]))
+sender = channel.sender()
+sender.send([1, 2, 3])
+sender.send(crossdock.array([4.5]))
+channel.close()
+"""
+
+
+def test_an_unrelated_process_opens_the_descriptor_that_it_inherits():
+    channel = crossdock.Channel(3, 1000, delivery="one")
+    receiver = channel.receiver()
+    # As a program in C inherits it: by its number.
+    kept = os.dup(channel.fileno())
+    subprocess.run([sys.executable, "-c", SENDER, str(kept)], pass_fds=[kept], check=True, timeout=60)
+    os.close(kept)
+    assert [view.tolist() for view in receiver] == [[1, 2, 3], [4.5]]
+    assert (channel.sent, channel.receivers) == (2, 1)
+
+
+def test_a_channel_lives_in_a_duplicate_of_its_descriptor():
+    channel = crossdock.Channel(3, 1000)
+    assert channel.fileno() == channel.fileno() and not os.get_inheritable(channel.fileno())
+    kept, nbytes = os.dup(channel.fileno()), channel.nbytes
+    del channel
+    channel = crossdock.Channel.open(np.int64(kept))
+    os.close(kept)
+    receiver, again = channel.receiver(), crossdock.Channel.open(channel.fileno())
+    assert (again.slots, again.nbytes, again.delivery) == (3, nbytes, "each")
+    again.sender().send([7])
+    assert receiver.receive(60).tolist() == [7]
+
+
+def test_a_descriptor_that_is_no_channel_is_refused():
+    with pytest.raises(OSError, match="-1 is no descriptor"):
+        crossdock.Channel.open(-1)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        crossdock.Channel.open(2**30)
+    for wrong in ["3", 3.0, None]:
+        with pytest.raises(TypeError):
+            crossdock.Channel.open(wrong)
+    with tempfile.TemporaryFile() as file:
+        file.truncate(1 << 16)
+        with pytest.raises((ValueError, TypeError), match="sealed against shrinking"):
+            crossdock.Channel.open(file.fileno())
 
 
 def test_the_slot_of_a_killed_process_comes_back():

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 # Registers arrays with `multiprocessing`, before it makes the pickler of a message.
 from . import _processes  # noqa: F401
@@ -17,7 +18,8 @@ class Channel:
     and shape can be others in each message. A table is copied into a slot when it is sent, and received in place.
 
     Queues, pipes and pools of ``multiprocessing`` send a channel to other processes, also as an argument of a new
-    process. A killed process loses the message that it was filling, and its slots come back.
+    process. Programs in other languages open it by the descriptor of its memory: :meth:`fileno`. A killed process loses
+    the message that it was filling, and its slots come back.
 
     Parameters
     ----------
@@ -59,6 +61,60 @@ class Channel:
         if not isinstance(drop_oldest, bool):
             raise TypeError(f"drop_oldest must be True or False, not {drop_oldest!r}")
         self._channel = _Channel(slots, nbytes, delivery, drop_oldest, name)
+
+    @staticmethod
+    def open(descriptor: SupportsIndex, /) -> "Channel":
+        """Open the channel in the memory of a descriptor.
+
+        The descriptor comes from another process, by inheritance or through a socket: from :meth:`fileno`, or from
+        ``xd_channel_fd`` in C. A process that is not trusted can send wrong elements, and change them later; it cannot
+        make this process fault.
+
+        Parameters
+        ----------
+        descriptor : int
+            It is duplicated, so the caller still closes it.
+
+        Returns
+        -------
+        Channel
+
+        Raises
+        ------
+        OSError
+            If the descriptor is not open.
+        ValueError, TypeError
+            If its memory is not a channel.
+
+        Examples
+        --------
+        >>> import crossdock
+        >>> channel = crossdock.Channel(4, 1000)
+        >>> crossdock.Channel.open(channel.fileno()).slots
+        4
+        """
+        return _wrapped(_Channel.open_fd(index(descriptor)))
+
+    def fileno(self) -> int:
+        """The descriptor of the channel's memory, by which a program in another language opens it.
+
+        Pass it to a child (``pass_fds`` of ``subprocess``) or through a socket (``socket.send_fds``). C opens it by
+        ``xd_channel_open``, and Python by :meth:`open`. The channel owns the descriptor, and closes it; ``os.dup`` makes
+        one that lives longer.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> import crossdock
+        >>> import os
+        >>> channel = crossdock.Channel(4, 1000)
+        >>> os.get_inheritable(channel.fileno())
+        False
+        """
+        return self._channel.fileno()
 
     def sender(self) -> Sender:
         """Attach a sender.
@@ -150,8 +206,12 @@ class Channel:
 
 
 def _open(array: Array) -> Channel:
+    return _wrapped(_Channel.open(array))
+
+
+def _wrapped(opened: _Channel) -> Channel:
     channel = object.__new__(Channel)
-    channel._channel = _Channel.open(array)
+    channel._channel = opened
     return channel
 
 

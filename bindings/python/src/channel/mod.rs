@@ -4,6 +4,7 @@
 mod receiver;
 mod sender;
 
+use std::os::fd::AsRawFd as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ pub(crate) use self::receiver::Receiver;
 pub(crate) use self::sender::{Loan, Sender};
 use crate::errors::Raise;
 use crate::object::{downcast, wrap};
+use crate::shared::duplicated;
 
 /// The longest wait without the GIL, after which signals are handled.
 const SLICE: Duration = Duration::from_millis(50);
@@ -90,6 +92,17 @@ impl _Channel {
         let own = downcast(array)
             .ok_or_else(|| PyTypeError::new_err("a channel is opened from an Array in shared memory"))?;
         Channel::open(&own.array).raise().map(Self)
+    }
+
+    /// The channel in the memory of a descriptor, which remains the caller's.
+    #[staticmethod]
+    fn open_fd(descriptor: i32) -> PyResult<Self> {
+        Channel::open_fd(duplicated(descriptor)?).raise().map(Self)
+    }
+
+    /// The descriptor of the memory, which remains the channel's.
+    fn fileno(&self) -> PyResult<i32> {
+        Ok(self.0.fd().raise()?.as_raw_fd())
     }
 
     /// The channel as an array, which `multiprocessing` sends.
