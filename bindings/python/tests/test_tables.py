@@ -1007,6 +1007,36 @@ def test_explain_says_which_columns_are_copied_and_why():
     chunked = crossdock.explain(pa.concat_tables([theirs, theirs])).columns[0]
     assert (chunked.outcome, chunked.array) == ("in place", "copies") and "2 chunks" in chunked.array_reason
 
+    # Each column has one row, with the number of its batches, which may differ.
+    batches = crossdock.explain(pa.concat_tables([theirs, theirs.slice(1), theirs]))
+    told = {one.name: one for one in batches.columns}
+    assert [one.name for one in batches.columns] == theirs.column_names
+    assert {(one.outcome, one.batches) for one in batches.columns} == {("in place", 3)}
+    assert told["n"].array_reason == "its 3 chunks lie apart"
+    assert told["flag"].array_reason == "its 3 chunks lie apart, and in each: its elements are bits"
+    partly = pa.table({"x": pa.chunked_array([[1, 2], [None], [3]])})
+    reason = crossdock.explain(partly).columns[0].array_reason
+    assert reason.startswith("its 3 chunks lie apart, and in 1 of them: ") and "null" in reason
+    headline = str(crossdock.explain(pa.chunked_array([[1, 2], [3]])))
+    assert headline.startswith("pyarrow.lib.ChunkedArray: shape (2,) of the first chunk, ")
+    for text in [str(batches), batches._repr_html_()]:
+        assert "float64 in 3 batches" in text and "shape (2,) of the first batch" in text
+    assert crossdock.explain(theirs).columns[0].batches == 1 and "batches" not in str(crossdock.explain(theirs))
+
+    class ThatCopiesOneBatch:
+        kept = pa.record_batch({"x": [1.0, 2.0]})
+
+        def __len__(self):
+            return 4
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            made = pa.record_batch({"x": pa.array([3.0, 4.0])})
+            return pa.Table.from_batches([self.kept, made]).__arrow_c_stream__()
+
+    partly = crossdock.explain(ThatCopiesOneBatch()).columns[0]
+    assert (partly.outcome, partly.batches) == ("copies", 2)
+    assert partly.reason == "its producer copies 1 of its 2 batches for each export"
+
     # pandas stores booleans as bytes, and makes bits of them for each export.
     frame = pd.DataFrame({"n": [1.5, 2.5], "flag": [True, False], "thing": [object(), 1]})
     told = {one.name: one for one in crossdock.explain(frame).columns}

@@ -51,6 +51,8 @@ class TableColumn:
         What consumers of Arrow get: ``'in place'``, ``'copies'``: its producer makes other memory for each export, or ``'refuses'``.
     array, array_reason : str
         The same for an array of it: ``'copies'`` if elements are text, bits, null, or in several chunks.
+    batches : int
+        The number of batches that it comes in. 0 if it could not be imported.
     """
 
     name: str
@@ -59,6 +61,7 @@ class TableColumn:
     reason: str
     array: str
     array_reason: str
+    batches: int = 0
 
 
 @dataclass(frozen=True)

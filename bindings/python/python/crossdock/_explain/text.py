@@ -35,7 +35,7 @@ def text(explanation: Explanation) -> str:
 
 def column_words(column: TableColumn) -> str:
     """What happens to a column, in words."""
-    words = [f"{column.outcome:10}{column.type}"]
+    words = [f"{column.outcome:10}{column.type}" + (f" in {column.batches} batches" if column.batches > 1 else "")]
     if column.reason:
         words.append(column.reason)
     if column.array_reason and column.array_reason != column.reason:
@@ -48,7 +48,10 @@ def headline(explanation: Explanation) -> str:
     told = next((offer for offer in explanation.offers if offer.refusal is None and offer.shape is not None), None)
     if told is None:
         return f"{explanation.type_name}: no memory is offered"
-    words = [f"shape {told.shape}", f"elements of {told.dtype or told.spelling or 'an unknown type'}"]
+    part = ""
+    if "the first of several arrays" in told.notes:
+        part = " of the first batch" if explanation.columns else " of the first chunk"
+    words = [f"shape {told.shape}{part}", f"elements of {told.dtype or told.spelling or 'an unknown type'}"]
     if told.address:
         words.append(f"at {told.address:#x}, a multiple of {told.alignment}")
     return f"{explanation.type_name}: {', '.join(words)}"
