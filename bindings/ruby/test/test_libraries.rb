@@ -59,6 +59,14 @@ class TestLibraries < Test::Unit::TestCase
     assert_match(/non allocated/, printed { unused.free })
   end
 
+  def test_bytes_of_ffi_are_free_after_a_dropped_array_is_collected
+    library "ffi"
+    memory = FFI::MemoryPointer.new(:uint8, 3)
+    Thread.new { Crossdock.view(memory).then { nil } }.join
+    memory.free
+    assert_match(/non allocated/, printed { memory.free })
+  end
+
   def test_frozen_pointers_and_copies_of_pointers_have_uses_of_their_own
     library "ffi"
     memory = FFI::MemoryPointer.from_string("ab").freeze

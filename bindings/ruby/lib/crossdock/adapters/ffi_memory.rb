@@ -37,7 +37,7 @@ module Crossdock
 
           guard
           uses = uses_of(pointer)
-          array = Crossdock.at_address(pointer.address, dtype: :uint8, shape: [pointer.size], writable: request.writable?, owner: pointer) { uses.pop }
+          array = Crossdock.at_address(pointer.address, dtype: :uint8, shape: [pointer.size], writable: request.writable?, owner: pointer, &giving_back(uses))
           uses << true
           array
         end
@@ -53,6 +53,9 @@ module Crossdock
         def uses_of(pointer)
           lists[pointer] ||= []
         end
+
+        # Apart: a block keeps all local variables of its method, the array too.
+        def giving_back(uses) = proc { uses.pop }
 
         # The lists of this Ractor, by pointer: a frozen one takes no variable, and a copy is another one.
         def lists
