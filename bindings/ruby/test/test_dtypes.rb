@@ -68,6 +68,7 @@ class TestDtypes < Test::Unit::TestCase
     assert_equal [Point.new(1, 2.5), Point.new(5, 6.0)], points.to_a(as: Point)
     assert_equal [Named.new(x: 1, y: 2.5)], points.each(as: Named).first(1)
     assert_equal [[Point.new(1, 2.5), Point.new(5, 6.0)]], points.reshape(1, 2).to_a(as: Point)
+    [Struct.new(:y), Struct.new(:y, keyword_init: true)].each { |part| assert_equal [2.5, 6.0], points.to_a(as: part).map(&:y) }
     assert_equal "[('at', '<i8', (2,)), ('name', '<U2')]", Crossdock::Array.new([{ at: [1, 2], name: "ab" }]).dtype
     assert_match(/field "x"/, message_of(TypeError) { Crossdock::Array.new([Point.new(1, 2), Point.new("x", 2)]) })
     assert_match(/no value for the field "y"/, message_of(ArgumentError) { Crossdock::Array.new([{ x: 1 }], dtype: points.dtype) })

@@ -13,8 +13,11 @@ module Crossdock
       # The element of a record.
       def build(record, as)
         return record unless record.is_a?(Hash)
+
         values = record.fetch_values(*as.members)
-        as.respond_to?(:keyword_init?) && as.keyword_init? ? as.new(**record) : as.new(*values)
+        return as.new(**as.members.zip(values).to_h) if as.respond_to?(:keyword_init?) && as.keyword_init?
+
+        as.new(*values)
       end
 
       # Refuses a class that is none of Structs or Data.
