@@ -3,6 +3,7 @@
 require "fileutils"
 require "rbconfig"
 require "rubygems/package"
+require "shellwords"
 require "tmpdir"
 
 # The gem with a built extension in place of its sources, for this platform and version of Ruby: it
@@ -44,7 +45,7 @@ module NativeGem
 
     def strip(library)
       command = RbConfig::CONFIG["STRIP"].to_s
-      raise "#{command} failed for #{library}" unless command.empty? || system("#{command} #{library}")
+      raise "#{command} failed for #{library}" unless command.empty? || system(*command.shellsplit, library)
     end
   end
 end
