@@ -4,9 +4,9 @@ module Crossdock
   # A stream of arrays and tables between processes.
   #
   # A sender borrows one of the channel's slots as a writable array, fills it and sends it. A receiver
-  # gets a read-only array on the same memory, and the slot is free again when that array and all
-  # views of it are released or collected. No element is copied. Each message may have another dtype
-  # and shape. A {Table} is copied into a slot when it is sent, and received in place.
+  # gets a read-only array on the same memory, without a copy, and the slot is free again when that
+  # array and all views of it are released or collected. Each message may have another dtype and
+  # shape. A {Table} is copied once, into its slot, and received in place.
   #
   # A child made by `fork` inherits the channel and attaches ends of its own; it cannot use those that
   # it inherited. To any other process, a channel goes as the array of its memory. If a process is
