@@ -123,7 +123,7 @@ fn a_file_that_ends_early_is_refused() {
 }
 
 #[test]
-fn variables_behind_a_compressed_one_are_padded_from_their_own_begin() {
+fn variables_behind_a_compressed_one_are_padded_from_their_own_start() {
     let whole = seed("arrays");
     // Nothing is decompressed, so five bytes are a compressed variable.
     let compressed = [15_u32.to_le_bytes(), 5_u32.to_le_bytes()].concat();
@@ -137,7 +137,7 @@ fn variables_behind_a_compressed_one_are_padded_from_their_own_begin() {
 }
 
 #[test]
-fn names_that_parts_and_numbers_make_are_no_second_names() {
+fn a_name_that_equals_a_part_or_a_number_is_refused() {
     let whole = seed("arrays");
     let named = |name: &str| {
         let element = |kind: u32, bytes: &[u8]| {
@@ -153,6 +153,11 @@ fn names_that_parts_and_numbers_make_are_no_second_names() {
     assert_eq!(values(&variable(&contents, "other")), ["1.5"]);
     let error = read(&[&whole[..], &named("z.real")].concat()).unwrap_err();
     assert_says(&error, &["it has two variables named \"z.real\""]);
+    // A complex variable keeps its own name, before and after another variable that has it.
+    for variables in [[&whole[128..], &named("z")[..]], [&named("z")[..], &whole[128..]]] {
+        let error = read(&[&whole[..128], &variables.concat()].concat()).unwrap_err();
+        assert_says(&error, &["it has two variables named \"z\""]);
+    }
     let compressed = [&15_u32.to_le_bytes()[..], &[0; 4]].concat();
     let error = read(&[&whole[..128], &compressed, &named("#1")].concat()).unwrap_err();
     assert_says(&error, &["it has two variables named \"#1\""]);

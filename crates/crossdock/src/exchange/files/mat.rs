@@ -184,7 +184,8 @@ impl DataElement {
                 ends at byte {end}"
             )));
         }
-        // Padded from its own begin: one that follows a compressed variable is not aligned.
+        // Padding counts from the element's own start: after a compressed variable, elements are not
+        // aligned in the file.
         let next = if is_short { at + 8 } else { start + u64::from(nbytes).next_multiple_of(8) };
         Ok(Self { kind, start, end: stop, next: next.min(end) })
     }
@@ -246,6 +247,9 @@ impl ListedVariables {
             return self.refuse(name, error.advising(Advice::OpenMatlab));
         };
         let is_complex = flags & COMPLEX != 0;
+        if is_complex {
+            self.take(&name)?;
+        }
         for suffix in if is_complex { &[".real", ".imag"][..] } else { &[""] } {
             let data = DataElement::read(fields, whole.end)?;
             let Some(&(stored, kind)) = TYPES.iter().find(|row| row.0 == data.kind) else {
