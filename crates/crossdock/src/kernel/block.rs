@@ -98,7 +98,7 @@ pub(crate) struct Writer {
 
 /// Jobs of at least this many bytes bypass the caches with non-temporal stores: their result would
 /// evict everything else, and then itself.
-const STREAMED: usize = 8 << 20;
+pub(in crate::kernel) const STREAMED: usize = 8 << 20;
 
 impl Writer {
     /// # Errors

@@ -312,7 +312,7 @@ fn gaps_between_fields(dtype: &DType) -> Vec<bool> {
 
 #[test]
 fn large_columns_are_those_of_the_records_and_make_them_again() {
-    // More bytes than caches are used for, and records of 15 bytes, most of which are not aligned.
+    // Above the 8 MiB from which columns are streamed; most records of 15 bytes are unaligned.
     const COUNT: usize = 600_005;
     let fields = [("a", DType::U8), ("b", DType::U16), ("c", DType::U32), ("d", DType::U64)];
     let dtype = DType::packed_record(fields).unwrap();
@@ -344,16 +344,19 @@ fn large_columns_are_those_of_the_records_and_make_them_again() {
     let before = copied_bytes_here();
     assert!(DArray::from_columns(&named).unwrap().equals(&records).unwrap());
     assert_eq!(copied_bytes_here() - before, (COUNT * size) as u64);
-    // To an array that begins at an odd address, in another order of the columns.
-    let target = DArray::zeros(dtype, &[COUNT + 1], Order::RowMajor).unwrap();
+    // To arrays that begin at an odd address and 16 bytes behind a line's start, as those of `malloc`
+    // do, in another order of the columns.
     let swapped: Vec<_> = named.iter().rev().copied().collect();
-    target.at("1:").unwrap().assign_columns(&swapped, Casting::Checked).unwrap();
-    assert!(target.at("1:").unwrap().equals(&records).unwrap());
-    assert!(
-        target
-            .at(":1")
-            .unwrap()
-            .equals(&DArray::zeros(target.dtype().clone(), &[1], Order::RowMajor).unwrap())
-            .unwrap()
-    );
+    for start in [15, 16] {
+        let memory = vec![0x55_u8; start + COUNT * size + 64];
+        let start = (start + memory.as_ptr().addr().wrapping_neg()) % 64;
+        let layout = Layout::contiguous(&[COUNT], size, Order::RowMajor).unwrap();
+        let memory = Buffer::from_vec(memory).unwrap();
+        let target = DArray::from_buffer(memory.clone(), dtype.clone(), layout, start).unwrap();
+        target.assign_columns(&swapped, Casting::Checked).unwrap();
+        let written = memory.read().unwrap();
+        assert!(written[start..][..COUNT * size] == bytes, "{start}");
+        let mut around = written[..start].iter().chain(&written[start + COUNT * size..]);
+        assert!(around.all(|&byte| byte == 0x55), "{start}");
+    }
 }

@@ -27,7 +27,7 @@ mod indirect_copy;
 mod machine;
 mod parts;
 mod plan;
-mod run;
+pub(in crate::kernel) mod run;
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "the portable level has no shuffles"))]
 mod shuffle;
 mod square;

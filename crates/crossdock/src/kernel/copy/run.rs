@@ -16,10 +16,10 @@ const STRING_NBYTES: usize = 1 << 15;
 /// 1. `nbytes` bytes at the first pointer may be loaded racily.
 /// 2. `nbytes` bytes at the second pointer may be stored racily.
 /// 3. The CPU has the level that the function was chosen for.
-pub(super) type CopyRun = unsafe fn(*const u8, *mut u8, usize);
+pub(in crate::kernel) type CopyRun = unsafe fn(*const u8, *mut u8, usize);
 
 /// The function that copies runs. A [`fence`] must follow those that stream.
-pub(super) fn run(level: Level, stream: bool) -> CopyRun {
+pub(in crate::kernel) fn run(level: Level, stream: bool) -> CopyRun {
     match (level, stream) {
         #[cfg(target_arch = "x86_64")]
         (Level::Avx512, true) => stream64,
@@ -68,7 +68,7 @@ pub(super) fn prefetch(src: *const u8) {
 }
 
 /// Must follow the last streaming store of a thread, before another thread learns of the result.
-pub(super) fn fence() {
+pub(in crate::kernel) fn fence() {
     #[cfg(target_arch = "x86_64")]
     vector::fence();
 }

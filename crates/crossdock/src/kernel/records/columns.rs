@@ -84,8 +84,8 @@ pub(crate) unsafe fn copy_columns(
             unsafe { streamed.run(columns, &block) };
             Ok(())
         })?;
-        // Here, where the call is, and not where helper threads copy.
-        count_copied(shape.iter().product::<usize>() * streamed.record_nbytes);
+        // Counted on the calling thread: helper threads have counters of their own.
+        count_copied(streamed.nbytes);
         return Ok(());
     }
     loops.blocks(most).try_each(|block| {

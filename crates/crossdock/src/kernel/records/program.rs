@@ -6,6 +6,7 @@
 //! one shuffle and one store for 64 bytes. The pattern repeats after as many records as fill a
 //! whole number of registers.
 
+use crate::kernel::block::STREAMED;
 use crate::kernel::cpu::Level;
 use crate::memory::racy;
 
@@ -38,10 +39,6 @@ enum Shuffles {
     #[cfg(target_arch = "x86_64")]
     By64(Pattern<64>),
 }
-
-/// Jobs of at least this many bytes bypass the caches with non-temporal stores: their result would
-/// evict everything else, and then itself.
-const STREAMED: usize = 8 << 20;
 
 impl RecordProgram {
     /// # Safety

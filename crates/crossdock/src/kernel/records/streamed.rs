@@ -1,6 +1,10 @@
 //! Columns of words to records and back, past the caches. A large result would evict its source,
 //! and then itself: a few records at a time are put together in the L1 cache, and then streamed.
+//!
+//! Reasons: `DESIGN.md`, "Large columns are put together in the cache, and then streamed".
 
+use crate::kernel::block::STREAMED;
+use crate::kernel::copy::run::{self, CopyRun};
 use crate::kernel::cpu::Level;
 use crate::kernel::records::blocks::{ArrayLoops, LoopBlock};
 use crate::kernel::records::columns::ColumnCopy;
@@ -8,13 +12,10 @@ use crate::kernel::records::gaps::Gaps;
 use crate::kernel::records::has_gaps;
 use crate::memory::racy;
 
-/// Results of at least this many bytes are streamed.
-const STREAMED: usize = 8 << 20;
-
 /// The bytes that are put together at a time: they fit the L1 cache, with their source.
 const STAGE_NBYTES: usize = 12 << 10;
 
-/// Parts have a multiple of so many records, so that all are aligned if the first is.
+/// Parts are multiples of 64 records, so that every part is as aligned as the first.
 pub(super) const RECORDS: usize = 64;
 
 #[repr(C, align(64))]
@@ -28,11 +29,14 @@ struct StagedRecords([u8; STAGE_NBYTES]);
 ///    arrays of `loops` are the destination and the source of each column in turn, on one axis.
 /// 2. If `first` is `None`, each destination is contiguous. Otherwise all of them together are: the
 ///    fields of records, of which that of the column `first` begins the record.
-/// 3. The CPU has AVX2.
+/// 3. `stream` was chosen for the level of the CPU.
 pub(super) struct StreamedColumns {
     widths: Vec<usize>,
     first: Option<usize>,
-    pub(super) record_nbytes: usize,
+    record_nbytes: usize,
+    stream: CopyRun,
+    /// The bytes of all columns.
+    pub(super) nbytes: usize,
 }
 
 impl StreamedColumns {
@@ -47,21 +51,24 @@ impl StreamedColumns {
         };
         let widths = columns.iter().map(width).collect::<Option<Vec<_>>>()?;
         let record_nbytes = widths.iter().sum::<usize>();
-        let is_large = record_nbytes.checked_mul(len)? >= STREAMED;
-        if !is_large || Level::current() == Level::Baseline || record_nbytes * RECORDS > STAGE_NBYTES {
+        let (nbytes, level) = (record_nbytes.checked_mul(len)?, Level::current());
+        if nbytes < STREAMED || level == Level::Baseline || record_nbytes * RECORDS > STAGE_NBYTES {
             return None;
         }
+        let stream = run::run(level, true);
         let stride = |column: usize| loops.strides(2 * column)[0];
         if (0..columns.len()).all(|column| stride(column) == widths[column] as isize) {
-            return Some(Self { widths, first: None, record_nbytes });
+            return Some(Self { widths, first: None, record_nbytes, stream, nbytes });
         }
-        // Destinations do not overlap, so fields within as many bytes as they have leave no gaps.
+        // The fields do not overlap and together have `record_nbytes` bytes, so fields within one
+        // record leave no gap.
         let first = (0..columns.len()).min_by_key(|&column| columns[column].dst.addr())?;
         let is_field = |column: usize| {
             let place = columns[column].dst.addr() - columns[first].dst.addr();
             stride(column) == record_nbytes as isize && place + widths[column] <= record_nbytes
         };
-        (0..columns.len()).all(is_field).then_some(Self { widths, first: Some(first), record_nbytes })
+        let first = Some(first);
+        (0..columns.len()).all(is_field).then_some(Self { widths, first, record_nbytes, stream, nbytes })
     }
 
     /// Copies one block of all columns.
@@ -97,18 +104,22 @@ impl StreamedColumns {
                 // (`most`), and a field fits its record (StreamedColumns 2).
                 unsafe { gather(src(column, done), from_step, width, len, &mut stage.0[place..], step) };
                 if self.first.is_none() {
-                    // SAFETY: clause 2 of `# Safety`: the destination is contiguous
-                    // (StreamedColumns 2), so these are `len` of its elements. StreamedColumns 3.
-                    unsafe { stream(&stage.0[..len * width], dst(column, done)) };
+                    // SAFETY: the stage has `len * width` bytes, which no other thread accesses.
+                    // Clause 2 of `# Safety`: the destination is contiguous (StreamedColumns 2), so
+                    // these are `len` of its elements. StreamedColumns 3 covers the CPU. `fence`
+                    // follows the loop.
+                    unsafe { (self.stream)(stage.0.as_ptr(), dst(column, done), len * width) };
                 }
             }
             if let Some(first) = self.first {
-                // SAFETY: clause 2 of `# Safety`: all destinations together are contiguous records
-                // (StreamedColumns 2), and these are `len` of them. StreamedColumns 3.
-                unsafe { stream(&stage.0[..len * self.record_nbytes], dst(first, done)) };
+                // SAFETY: the stage has `len` records, which no other thread accesses. Clause 2 of
+                // `# Safety`: all destinations together are contiguous records (StreamedColumns 2),
+                // and these are `len` of them. StreamedColumns 3 covers the CPU. `fence` follows
+                // the loop.
+                unsafe { (self.stream)(stage.0.as_ptr(), dst(first, done), len * self.record_nbytes) };
             }
         }
-        racy::vector::fence();
+        run::fence();
     }
 }
 
@@ -139,29 +150,4 @@ unsafe fn gather(src: *const u8, from_step: isize, width: usize, len: usize, sta
         4 => words!(u32),
         _ => words!(u64),
     }
-}
-
-/// Stores bytes past the caches, as far as the destination is aligned.
-///
-/// # Safety
-///
-/// 1. As many bytes at `dst` may be stored racily.
-/// 2. The CPU has AVX2.
-/// 3. The caller calls `fence` afterwards.
-#[target_feature(enable = "avx2")]
-unsafe fn stream(bytes: &[u8], dst: *mut u8) {
-    const WIDTH: usize = 32;
-    let (registers, rest) =
-        if dst.addr().is_multiple_of(WIDTH) { bytes.as_chunks::<WIDTH>() } else { (&[][..], bytes) };
-    for (index, register) in registers.iter().enumerate() {
-        // SAFETY: `register` has as many bytes, which no other thread accesses; clause 2 of `#
-        // Safety` covers the CPU.
-        let register = unsafe { racy::vector::load32(register.as_ptr()) };
-        // SAFETY: clause 1 of `# Safety`: `index` is below the number of registers; `dst` is
-        // aligned (checked above), and so is each register from there on. Clauses 2 and 3.
-        unsafe { racy::vector::stream32(dst.wrapping_add(index * WIDTH), register) };
-    }
-    let dst = dst.wrapping_add(bytes.len() - rest.len());
-    // SAFETY: clause 1 of `# Safety`: `rest` ends where `bytes` does.
-    unsafe { racy::copy(rest.as_ptr(), dst, rest.len()) };
 }
