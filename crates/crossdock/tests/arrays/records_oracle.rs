@@ -344,8 +344,8 @@ fn large_columns_are_those_of_the_records_and_make_them_again() {
     let before = copied_bytes_here();
     assert!(DArray::from_columns(&named).unwrap().equals(&records).unwrap());
     assert_eq!(copied_bytes_here() - before, (COUNT * size) as u64);
-    // To arrays that begin at an odd address and 16 bytes behind a line's start, as those of `malloc`
-    // do, in another order of the columns.
+    // To arrays that begin at an odd address and 16 bytes behind a line's start, as those of
+    // `malloc` do, in another order of the columns.
     let swapped: Vec<_> = named.iter().rev().copied().collect();
     for start in [15, 16] {
         let memory = vec![0x55_u8; start + COUNT * size + 64];

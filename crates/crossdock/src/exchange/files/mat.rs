@@ -184,8 +184,8 @@ impl DataElement {
                 ends at byte {end}"
             )));
         }
-        // Padding counts from the element's own start: after a compressed variable, elements are not
-        // aligned in the file.
+        // Padding counts from the element's own start: after a compressed variable, elements are
+        // not aligned in the file.
         let next = if is_short { at + 8 } else { start + u64::from(nbytes).next_multiple_of(8) };
         Ok(Self { kind, start, end: stop, next: next.min(end) })
     }
