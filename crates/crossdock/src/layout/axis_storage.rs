@@ -120,6 +120,21 @@ impl InlineAxes {
         &self.strides[..self.rank as usize]
     }
 
+    /// The offset of an element from element 0; `None` if it does not exist.
+    ///
+    /// Walks the arrays whole, not the slices of `shape` and `strides`: their length is known, and
+    /// so is the number of steps at most.
+    #[inline(always)]
+    pub(super) fn offset_of(&self, index: &[usize]) -> Option<isize> {
+        let mut inside = index.len() == self.rank as usize;
+        let mut offset = 0isize;
+        for ((&index, &len), &stride) in index.iter().zip(&self.shape).zip(&self.strides) {
+            inside &= index < len;
+            offset = offset.wrapping_add((index as isize).wrapping_mul(stride));
+        }
+        inside.then_some(offset)
+    }
+
     #[inline]
     pub(super) fn dims_mut(&mut self) -> (&mut [usize], &mut [isize]) {
         let rank = self.rank as usize;

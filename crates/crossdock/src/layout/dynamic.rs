@@ -352,15 +352,7 @@ impl Layout {
     /// more than a few additions: [`offset_of`](Self::offset_of) handles all cases.
     #[inline(always)]
     pub(crate) fn quick_offset(&self, index: &[usize]) -> Option<isize> {
-        let axes = self.axes.inline()?;
-        let (shape, strides) = (axes.shape(), axes.strides());
-        let mut inside = index.len() == shape.len();
-        let mut offset = 0isize;
-        for ((&index, &len), &stride) in index.iter().zip(shape).zip(strides) {
-            inside &= index < len;
-            offset = offset.wrapping_add((index as isize).wrapping_mul(stride));
-        }
-        inside.then_some(offset)
+        self.axes.inline()?.offset_of(index)
     }
 
     /// The way to an element of a possibly indirect array: the distances to add, with a pointer to
