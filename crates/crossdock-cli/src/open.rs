@@ -219,10 +219,18 @@ impl TableTarget {
         let Some(file) = table(&path, OpenOptions::new().limit(u64::MAX))? else { return Ok(None) };
         let column = match target.rest() {
             "" => None,
-            rest => match file.schema().index_of(rest.strip_prefix('.').unwrap_or(rest)) {
-                Some(index) => Some(index),
-                None => return Ok(None),
-            },
+            rest => {
+                let name = rest.strip_prefix('.').unwrap_or(rest);
+                let Some(index) = file.schema().index_of(name) else { return Ok(None) };
+                let fields = file.schema().fields();
+                let count = fields.iter().filter(|field| field.name() == name).count();
+                if count > 1 {
+                    let path = terminal::path(&path);
+                    let text = format!("{path}: {count} columns are named {name:?}; rename them apart");
+                    return Err(Failure::new(text));
+                }
+                Some(index)
+            }
         };
         Ok(Some(Self { path, file, column }))
     }

@@ -1,11 +1,12 @@
 //! Compares columns of two tables that are no arrays: text, lists, columns with nulls, element by
 //! element.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 
 use crossdock::exchange::files::arrow_ipc::IpcFile;
-use crossdock::table::{Column, ColumnType, ColumnValue};
+use crossdock::table::{Column, ColumnType, ColumnValue, Field};
 
 use crate::cell::cell;
 use crate::diff::compare::DiffPlan;
@@ -17,6 +18,8 @@ use crate::open::TableTarget;
 /// Two columns, compared.
 #[derive(Debug)]
 pub(super) struct ColumnDiff {
+    /// Which one of several columns of its name it is, from 1 on, and how many there are.
+    pub(super) which: Option<[usize; 2]>,
     pub(super) types: [String; 2],
     pub(super) lens: [usize; 2],
     pub(super) differs: bool,
@@ -43,17 +46,84 @@ impl Tables {
         Ok(TableTarget::open(a)?.zip(TableTarget::open(b)?).map(|(a, b)| Self([a, b])))
     }
 
-    /// Compares the columns that the targets name; `None` if they name whole tables.
-    pub(super) fn one(&self, plan: DiffPlan) -> Result<Option<ColumnDiff>> {
+    /// The columns that the targets name; `None` if they name whole tables.
+    pub(super) fn one(&self) -> Option<Pair<'_>> {
         let [a, b] = &self.0;
-        a.column.zip(b.column).map(|(one, other)| compare([(a, one), (b, other)], plan)).transpose()
+        Some(Pair { columns: [(a, a.column?), (b, b.column?)], which: None })
     }
 
-    /// Compares the columns of a name; `None` if one of the tables lacks it.
-    pub(super) fn named(&self, name: &str, plan: DiffPlan) -> Result<Option<ColumnDiff>> {
+    /// The columns of both tables, those of one name in their order.
+    pub(super) fn pairs(&self) -> Vec<Pair<'_>> {
         let [a, b] = &self.0;
-        let index = |table: &TableTarget| table.file.schema().index_of(name);
-        index(a).zip(index(b)).map(|(one, other)| compare([(a, one), (b, other)], plan)).transpose()
+        let ([ours, theirs], mut pairs) = (self.numbered(), Vec::new());
+        for (one, (name, number)) in ours.iter().enumerate() {
+            if let Some(other) = theirs.iter().position(|other| *other == (*name, *number)) {
+                let count = |all: &[(&str, usize)]| all.iter().filter(|(other, _)| other == name).count();
+                let count = count(&ours).max(count(&theirs));
+                let which = (count > 1).then_some([number + 1, count]);
+                pairs.push(Pair { columns: [(a, one), (b, other)], which });
+            }
+        }
+        pairs
+    }
+
+    /// The names of the columns that only one of the tables has.
+    pub(super) fn only(&self) -> [Vec<String>; 2] {
+        let [ours, theirs] = self.numbered();
+        let missing = |from: &HashSet<&(&str, usize)>, all: &[(&str, usize)]| {
+            let names = all.iter().filter(|column| !from.contains(column));
+            names.map(|(name, _)| (*name).to_owned()).collect()
+        };
+        [missing(&theirs.iter().collect(), &ours), missing(&ours.iter().collect(), &theirs)]
+    }
+
+    /// The names of all columns, each with how many before it have the same.
+    fn numbered(&self) -> [Vec<(&str, usize)>; 2] {
+        self.0.each_ref().map(|table| {
+            let mut counts = HashMap::new();
+            let number = |name| {
+                let count = counts.entry(name).or_insert(0);
+                *count += 1;
+                (name, *count - 1)
+            };
+            table.file.schema().fields().iter().map(|field| field.name()).map(number).collect()
+        })
+    }
+}
+
+/// A column of each table.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'a> {
+    columns: [(&'a TableTarget, usize); 2],
+    /// Which one of several columns of its name it is, from 1 on, and how many there are.
+    which: Option<[usize; 2]>,
+}
+
+impl Pair<'_> {
+    pub(super) fn name(&self) -> &str {
+        self.fields()[0].name()
+    }
+
+    fn fields(&self) -> [&Field; 2] {
+        self.columns.map(|(table, index)| &table.file.schema().fields()[index])
+    }
+
+    /// The types, as text.
+    pub(super) fn types(&self) -> [String; 2] {
+        self.fields().map(|field| field.column_type().to_string())
+    }
+
+    /// Whether the arrays of the columns say all that is to be compared: the name stands for one
+    /// column, and the types differ in nothing that is not in the dtypes.
+    pub(super) fn is_of_arrays(&self, plan: DiffPlan) -> bool {
+        let types = self.fields().map(Field::column_type);
+        let are_fixed = types.iter().all(|ty| matches!(ty, ColumnType::Fixed(_)));
+        self.which.is_none() && (are_fixed || !plan.types_differ(types))
+    }
+
+    /// Compares the columns, element by element.
+    pub(super) fn compare(&self, plan: DiffPlan) -> Result<ColumnDiff> {
+        Ok(ColumnDiff { which: self.which, ..compare(self.columns, plan)? })
     }
 }
 
@@ -62,6 +132,7 @@ fn compare(columns: [(&TableTarget, usize); 2], plan: DiffPlan) -> Result<Column
     let [a, b] = columns.map(|(table, _)| table.file.rows());
     let lens = [a?, b?];
     let mut diff = ColumnDiff {
+        which: None,
         types: fields.map(|field| field.column_type().to_string()),
         lens,
         differs: lens[0] != lens[1] || plan.types_differ(fields.map(|field| field.column_type())),
@@ -87,10 +158,16 @@ fn compare(columns: [(&TableTarget, usize); 2], plan: DiffPlan) -> Result<Column
 }
 
 impl DiffPlan {
-    /// Whether the types differ; with a tolerance, numbers may have any.
+    /// Whether the types differ; with a tolerance, numbers may have any. The names of the items of
+    /// lists of a fixed size do not matter, nor whether they may be null, as in arrays.
     fn types_differ(self, [a, b]: [&ColumnType; 2]) -> bool {
-        let are_fixed = matches!((a, b), (ColumnType::Fixed(_), ColumnType::Fixed(_)));
-        a != b && !(self.any_dtype && are_fixed)
+        match (a, b) {
+            (ColumnType::Fixed(a), ColumnType::Fixed(b)) => a != b && !self.any_dtype,
+            (ColumnType::FixedList { item: a, len: one }, ColumnType::FixedList { item: b, len: other }) => {
+                one != other || self.types_differ([a.column_type(), b.column_type()])
+            }
+            (a, b) => a != b,
+        }
     }
 }
 

@@ -12,6 +12,8 @@ use crate::failure::Result;
 pub(super) struct ArrayDiff {
     pub(super) shapes: [Vec<usize>; 2],
     pub(super) dtypes: [DType; 2],
+    /// The types of the columns, as text, if the arrays are columns of tables.
+    pub(super) types: Option<[String; 2]>,
     pub(super) differs: bool,
     /// The fields of one array only.
     pub(super) only: [Vec<String>; 2],
@@ -33,6 +35,11 @@ impl ArrayDiff {
     /// Whether the dtypes differ in more than byte orders and the offsets of fields.
     pub(super) fn dtypes_differ(&self) -> bool {
         !same_type(&self.dtypes[0], &self.dtypes[1])
+    }
+
+    /// The dtypes, or the types of the columns, as text.
+    pub(super) fn types(&self) -> [String; 2] {
+        self.types.clone().unwrap_or_else(|| self.dtypes.each_ref().map(ToString::to_string))
     }
 
     pub(super) fn shapes_differ(&self) -> bool {
@@ -61,6 +68,7 @@ impl DiffPlan {
         let mut diff = ArrayDiff {
             shapes: [a.shape().to_vec(), b.shape().to_vec()],
             dtypes: [a.dtype().clone(), b.dtype().clone()],
+            types: None,
             differs: false,
             only: [Vec::new(), Vec::new()],
             fields: Vec::new(),

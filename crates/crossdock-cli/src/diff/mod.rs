@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use crossdock::exchange::files::raw::Description;
 
-use crate::diff::columns::Tables;
+use crate::diff::columns::{Pair, Tables};
 use crate::diff::compare::{ArrayDiff, DiffPlan};
 use crate::diff::report::FileDiff;
 use crate::diff::rule::Rule;
@@ -40,10 +40,10 @@ for wrong arguments, 74 if a mapped file shrank meanwhile.";
 ///
 /// A and B are mapped, and compared in parts on several threads. Two files of named arrays are
 /// compared by the names of their arrays, and two tables (Arrow IPC files) by the names of their
-/// columns, whatever their batches; a null equals only a null. Shapes, dtypes and elements must be
-/// equal; byte orders, the order of the elements in memory, and the offsets of fields do not
-/// matter. Without --equal-nan, NaN and NaT differ from everything. Records are compared field by
-/// field.
+/// columns, whatever their batches; columns of one name are compared in their order, and a null
+/// equals only a null. Shapes, dtypes, types of columns and elements must be equal; byte orders,
+/// the order of the elements in memory, and the offsets of fields do not matter. Without
+/// --equal-nan, NaN and NaT differ from everything. Records are compared field by field.
 ///
 /// With a tolerance, as in NumPy's allclose, numbers a and b are the same if
 /// |a - b| <= atol + rtol * |b|, and dtypes of numbers may differ. Integers are compared exactly;
@@ -131,29 +131,62 @@ impl Args {
         let mut diff = FileDiff { targets, ..FileDiff::default() };
         let tables = Tables::open(&self.a, &self.b)?;
         if a.is_by_name() && b.is_by_name() {
-            self.compare_names(&a, &b, tables.as_ref(), &mut diff)?;
+            match &tables {
+                Some(tables) => self.compare_tables(&a, &b, tables, &mut diff)?,
+                None => self.compare_names(&a, &b, &mut diff)?,
+            }
             return Ok(diff);
         }
-        match (a.one().and_then(|a| Ok((a, b.one()?))), tables) {
-            (Ok((a, b)), _) => diff.arrays.push((None, self.compare_two(&a, &b)?)),
-            (Err(failure), tables) => {
-                match tables.map(|tables| tables.one(self.plan())).transpose()?.flatten() {
-                    Some(found) => diff.columns.push((None, found)),
-                    None => return Err(failure),
-                }
+        let arrays = || a.one().and_then(|a| Ok((a, b.one()?)));
+        match tables.as_ref().and_then(Tables::one) {
+            Some(pair) => self.compare_columns(None, pair, arrays, &mut diff)?,
+            None => {
+                let (a, b) = arrays()?;
+                diff.arrays.push((None, self.compare_two(&a, &b)?));
             }
         }
         Ok(diff)
     }
 
-    /// Compares the arrays of two files, or checkpoints, by their names.
-    fn compare_names(
+    /// Compares two tables by the names of their columns, and those of one name in their order.
+    fn compare_tables(&self, a: &Archives, b: &Archives, tables: &Tables, diff: &mut FileDiff) -> Result<()> {
+        diff.only = tables.only();
+        for pair in tables.pairs() {
+            if self.quiet && diff.differs() {
+                break;
+            }
+            let arrays = || a.view(pair.name()).and_then(|a| Ok((a, b.view(pair.name())?)));
+            match self.compare_columns(Some(pair.name()), pair, arrays, diff) {
+                Err(failure) if !failure.is_shrunk() => diff.failed.push((pair.name().to_owned(), failure)),
+                compared => compared?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares two columns as arrays if they are some, which is faster.
+    fn compare_columns(
         &self,
-        a: &Archives,
-        b: &Archives,
-        tables: Option<&Tables>,
+        name: Option<&str>,
+        pair: Pair<'_>,
+        arrays: impl Fn() -> Result<(Opened, Opened)>,
         diff: &mut FileDiff,
     ) -> Result<()> {
+        let name = name.map(str::to_owned);
+        let arrays = if pair.is_of_arrays(self.plan()) { arrays().map(Some) } else { Ok(None) };
+        match arrays {
+            Ok(Some((a, b))) => {
+                let types = Some(pair.types());
+                diff.arrays.push((name, ArrayDiff { types, ..self.compare_two(&a, &b)? }));
+            }
+            Err(failure) if failure.is_shrunk() => return Err(failure),
+            Ok(None) | Err(_) => diff.columns.push((name, pair.compare(self.plan())?)),
+        }
+        Ok(())
+    }
+
+    /// Compares the arrays of two files, or checkpoints, by their names.
+    fn compare_names(&self, a: &Archives, b: &Archives, diff: &mut FileDiff) -> Result<()> {
         let (ours, theirs) = (a.names(), b.names());
         let missing = |from: &[String], all: &[String]| {
             let names = all.iter().filter(|name| !from.contains(name));
@@ -167,14 +200,7 @@ impl Args {
             match a.view(name).and_then(|a| Ok((a, b.view(name)?))) {
                 Ok((a, b)) => diff.arrays.push((Some(name.clone()), self.compare_two(&a, &b)?)),
                 Err(failure) if failure.is_shrunk() => return Err(failure),
-                Err(failure) => match tables.map(|tables| tables.named(name, self.plan())).transpose() {
-                    Ok(found) => match found.flatten() {
-                        Some(found) => diff.columns.push((Some(name.clone()), found)),
-                        None => diff.failed.push((name.clone(), failure)),
-                    },
-                    Err(failure) if failure.is_shrunk() => return Err(failure),
-                    Err(failure) => diff.failed.push((name.clone(), failure)),
-                },
+                Err(failure) => diff.failed.push((name.clone(), failure)),
             }
         }
         Ok(())

@@ -52,7 +52,11 @@ impl FileDiff {
             array_text(&mut text, diff)?;
         }
         for (name, diff) in self.columns.iter().filter(|(_, diff)| diff.differs) {
-            head(&mut text, name);
+            let numbered = |name: &String| match diff.which {
+                Some([number, count]) => format!("{name} ({number} of {count})"),
+                None => name.clone(),
+            };
+            head(&mut text, &name.as_ref().map(numbered));
             column_text(&mut text, diff);
         }
         let all = self.arrays.len() + self.columns.len();
@@ -94,7 +98,8 @@ fn array_text(text: &mut String, diff: &ArrayDiff) -> Result<()> {
         pair(text, "shape", &format!("{:?}, {:?}", diff.shapes[0], diff.shapes[1]));
     }
     if diff.dtypes_differ() {
-        pair(text, "dtype", &format!("{}, {}", diff.dtypes[0], diff.dtypes[1]));
+        let [a, b] = diff.types();
+        pair(text, "dtype", &format!("{a}, {b}"));
     }
     for (letter, fields) in ["a", "b"].iter().zip(&diff.only) {
         if !fields.is_empty() {
@@ -256,10 +261,11 @@ impl Place<'_> {
 }
 
 fn array_json(name: Option<&str>, diff: &ArrayDiff) -> Result<Json> {
+    let types = diff.types();
     let side = |at: usize| {
         json!({
             "shape": diff.shapes[at],
-            "dtype": diff.dtypes[at].to_string(),
+            "dtype": types[at],
             "only": diff.only[at],
         })
     };

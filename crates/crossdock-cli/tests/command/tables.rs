@@ -370,6 +370,97 @@ fn tables_are_compared_by_column_whatever_their_batches() {
     );
 }
 
+/// A table of one column of 8 bytes an element with each of these types, over the same numbers.
+fn of_types(folder: &Folder, name: &str, types: &[(&str, ColumnType)], numbers: &[i64]) -> String {
+    let column = |(name, ty): &(&str, ColumnType)| {
+        let buffers = vec![Buffer::from_vec(numbers.to_vec()).unwrap()];
+        let parts = ColumnParts { len: numbers.len(), buffers, ..ColumnParts::default() };
+        ((*name).to_owned(), Column::new(ty.clone(), parts, Checks::Full).unwrap())
+    };
+    let batch = RecordBatch::from_columns(types.iter().map(column)).unwrap();
+    saved(folder, name, &[batch], IpcOptions::new())
+}
+
+#[test]
+fn columns_of_other_types_differ_though_their_elements_are_the_same() {
+    let folder = Folder::new("tables-types");
+    let zone = |zone: &str| ColumnType::Timestamp { unit: TimeUnit::MICROSECOND, zone: Some(zone.into()) };
+    let naive = ColumnType::Timestamp { unit: TimeUnit::MICROSECOND, zone: None };
+    let table = |name: &str, ty: &ColumnType| of_types(&folder, name, &[("t", ty.clone())], &[1, 2]);
+    let int = ColumnType::Fixed(DType::I64);
+    for (a, b, told) in [
+        (zone("UTC"), naive, "timestamp[us, tz=UTC], timestamp[us]"),
+        (zone("UTC"), zone("Asia/Tokyo"), "timestamp[us, tz=UTC], timestamp[us, tz=Asia/Tokyo]"),
+        (ColumnType::Time(TimeUnit::MICROSECOND), int.clone(), "time64[us], int64"),
+        (
+            ColumnType::Time(TimeUnit::MICROSECOND),
+            ColumnType::Time(TimeUnit::NANOSECOND),
+            "time64[us], time64[ns]",
+        ),
+    ] {
+        let (a, b) = (table("a.arrow", &a), table("b.arrow", &b));
+        for (a, b) in [(a.clone(), b.clone()), (format!("{a}:t"), format!("{b}:t"))] {
+            for options in [&[][..], &["--rtol", "1"]] {
+                let output = run([&["diff", &a, &b], options].concat());
+                assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), ""), "{told}");
+                assert!(
+                    stdout(&output).contains(&format!("  dtype          {told}\n")),
+                    "{}",
+                    stdout(&output)
+                );
+            }
+        }
+    }
+    // The type of a column is told, also where its elements are compared as those of an array.
+    let time = ColumnType::Time(TimeUnit::MICROSECOND);
+    let a = table("a.arrow", &time);
+    let b = of_types(&folder, "b.arrow", &[("t", time)], &[1, 3]);
+    let output = run(["diff", &a, &b, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(json["arrays"][0]["a"]["dtype"], "time64[us]");
+    assert_eq!(json["arrays"][0]["fields"][0]["differing"], 1);
+    // Numbers may have other dtypes if there is a tolerance.
+    let (int, double) = (table("a.arrow", &int), folder.path("b.arrow"));
+    let column = Column::from_array(Array::from_vec(vec![1.0, 2.0], [2]).unwrap()).unwrap();
+    let batch = RecordBatch::from_columns([("t", column)]).unwrap();
+    IpcOptions::new().save(&double, &mut Batches::from_iter([batch])).unwrap();
+    assert_eq!(run(["diff", &int, text(&double)]).status.code(), Some(1));
+    assert_eq!(run(["diff", &int, text(&double), "--rtol", "0"]).status.code(), Some(0));
+}
+
+#[test]
+fn columns_of_one_name_are_compared_in_their_order_and_no_name_of_one() {
+    let folder = Folder::new("tables-twice");
+    let table = |name: &str, numbers: &[i32]| {
+        let column = |number| Column::from_array(Array::from_vec(vec![number], [1]).unwrap()).unwrap();
+        let columns = numbers.iter().map(|&number| ("a", column(number)));
+        saved(&folder, name, &[RecordBatch::from_columns(columns).unwrap()], IpcOptions::new())
+    };
+    let (a, b, c) = (table("a.arrow", &[1, 2]), table("b.arrow", &[1, 5]), table("c.arrow", &[1]));
+    assert_eq!(run(["diff", &a, &a]).status.code(), Some(0));
+    let output = run(["diff", &a, &b]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let told = stdout(&output);
+    assert!(told.starts_with("a (2 of 2): different\n") && told.contains("[0]: 2, 5\n"), "{told}");
+    assert!(told.ends_with("1 of 2 common columns differ\n"), "{told}");
+    let output = run(["diff", &a, &c]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), format!("only in {a}: a\n")));
+    let named = format!("{a}:a");
+    let out = [folder.path("out.npy"), folder.path("out.arrow")];
+    for arguments in [
+        vec!["cat", &named],
+        vec!["inspect", &named],
+        vec!["cat", &format!("{named}[0]")],
+        vec!["convert", &named, text(&out[0])],
+        vec!["convert", &named, text(&out[1])],
+    ] {
+        let said = refusal(&run(&arguments), 1);
+        assert!(said.contains("are named \"a\"; rename them apart"), "{arguments:?}: {said}");
+    }
+    let said = refusal(&run(["diff", &named, &named]), 2);
+    assert!(said.contains("2 columns are named"), "{said}");
+}
+
 #[test]
 fn streams_one_after_the_other_are_refused() {
     let folder = Folder::new("tables-two");

@@ -133,8 +133,10 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// `is_bounds`, listing the names that exist; for one of [`Contents::refused`], the reason.
+    /// `is_bounds`, listing the names that exist; `is_unsupported` for a name of several arrays;
+    /// for one of [`Contents::refused`], the reason.
     pub fn get(&self, name: &str) -> Result<&Entry> {
+        self.check_unique(name)?;
         if let Some(entry) = self.entries.iter().find(|entry| entry.name == name) {
             return Ok(entry);
         }
@@ -147,6 +149,18 @@ impl Contents {
                 Error::new(Kind::Bounds, text)
             }
         })
+    }
+
+    /// Refuses the name of several arrays: which of them it means would be a guess.
+    pub(super) fn check_unique(&self, name: &str) -> Result<()> {
+        let all = self.names().chain(self.refused().map(|(name, _)| name));
+        match all.filter(|&other| other == name).count() {
+            0 | 1 => Ok(()),
+            count => {
+                let text = format!("{count} arrays are named {}; rename them apart", short(name));
+                Err(Error::new(Kind::Unsupported, text))
+            }
+        }
     }
 
     /// The one array of the file.

@@ -97,8 +97,8 @@ impl Target {
     /// # Errors
     ///
     /// `is_bounds` for a name that is not in the file, with the nearest one; `is_unsupported` for a
-    /// view of a file of several arrays, and if the file has no arrays; if the array cannot be
-    /// opened, the reason.
+    /// view of a file of several arrays, for a name of several arrays, and if the file has no
+    /// arrays; if the array cannot be opened, the reason.
     pub fn select<'a>(&self, contents: &'a Contents) -> Result<Selected<'a>> {
         if let Some(column) = self.column(contents.format())
             && contents.names().all(|name| after(&self.rest, name).is_none())
@@ -118,6 +118,7 @@ impl Target {
         if contents.format().has_names() {
             let named = entries.iter().filter_map(|entry| Some((entry, after(&self.rest, entry.name())?)));
             if let Some((entry, view)) = named.max_by_key(|(entry, _)| entry.name().len()) {
+                contents.check_unique(entry.name())?;
                 return Ok(Selected::One(entry, view.to_owned()));
             }
             if let Some((name, view)) = in_brackets(&self.rest)
