@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crossdock::element::{TimeUnit, Value};
 use crossdock::table::{Column, ColumnType, ColumnValue};
 
 use crate::failure::Result;
@@ -21,6 +22,15 @@ pub(crate) fn show(ty: &ColumnType, value: &ColumnValue, text: &mut String) -> R
         (ColumnValue::Element(value), ColumnType::Fixed(dtype)) => write!(text, "{}", value.display(dtype)),
         (ColumnValue::Element(value), ColumnType::Timestamp { zone: Some(zone), .. }) => {
             write!(text, "{value}Z[{zone}]")
+        }
+        (ColumnValue::Element(value @ Value::TimeDelta { count, unit }), ColumnType::Time(_)) => {
+            match time_of_day(*count, *unit) {
+                Some(time) => write!(text, "{time}"),
+                None => write!(text, "{value}"),
+            }
+        }
+        (ColumnValue::Element(Value::Void(bytes)), ColumnType::FixedBinary(_)) => {
+            write!(text, "{}", Value::Bytes(bytes.clone()))
         }
         (ColumnValue::Element(value), _) => write!(text, "{value}"),
         (ColumnValue::Decimal(digits), _) => write!(text, "{digits}"),
@@ -53,8 +63,26 @@ pub(crate) fn show(ty: &ColumnType, value: &ColumnValue, text: &mut String) -> R
     Ok(())
 }
 
+/// A time of day with the digits of its unit: `23:59:59.999999`; `None` if no day has it.
+fn time_of_day(count: i64, unit: TimeUnit) -> Option<String> {
+    let digits: usize = match unit {
+        TimeUnit::SECOND => 0,
+        TimeUnit::MILLISECOND => 3,
+        TimeUnit::MICROSECOND => 6,
+        TimeUnit::NANOSECOND => 9,
+        _ => return None,
+    };
+    let per_second = 10i64.pow(digits as u32);
+    let (seconds, rest) = (count.div_euclid(per_second), count.rem_euclid(per_second));
+    if !(0..24 * 60 * 60).contains(&seconds) {
+        return None;
+    }
+    let text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    Some(if digits == 0 { text } else { format!("{text}.{rest:0digits$}") })
+}
+
 /// The type of the values behind dictionaries and runs.
-fn values_of(ty: &ColumnType) -> &ColumnType {
+pub(crate) fn values_of(ty: &ColumnType) -> &ColumnType {
     match ty {
         ColumnType::Dictionary { values, .. } | ColumnType::RunEndEncoded { values, .. } => {
             values_of(values.column_type())

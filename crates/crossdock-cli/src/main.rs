@@ -77,7 +77,7 @@ shrank. `lend` and `connect` exit with the status of their command, \
 #[derive(Debug, Parser)]
 #[command(name = "crossdock", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 120)]
 struct Arguments {
-    /// Print no notes and no progress on stderr, only errors.
+    /// Print no notes, no progress, and no report of what was written; only errors.
     #[arg(short, long, global = true)]
     quiet: bool,
     /// Note on stderr how long the command took, and how many bytes it copied.

@@ -220,9 +220,12 @@ impl TableTarget {
         let column = match target.rest() {
             "" => None,
             rest => {
-                let name = rest.strip_prefix('.').unwrap_or(rest);
-                let Some(index) = file.schema().index_of(name) else { return Ok(None) };
                 let fields = file.schema().fields();
+                let mut names = names_in(rest);
+                let Some((name, index)) = names.find_map(|name| Some((name, file.schema().index_of(name)?)))
+                else {
+                    return Ok(None);
+                };
                 let count = fields.iter().filter(|field| field.name() == name).count();
                 if count > 1 {
                     let path = terminal::path(&path);
@@ -234,6 +237,17 @@ impl TableTarget {
         };
         Ok(Some(Self { path, file, column }))
     }
+}
+
+/// The names of a column that a text can mean: `NAME`, `.NAME`, `."NAME"` and `['NAME']`.
+fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    let field = text.strip_prefix('.');
+    let bracketed = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    [Some(text), field, field.and_then(unquoted), bracketed.and_then(unquoted)].into_iter().flatten()
+}
+
+fn unquoted(text: &str) -> Option<&str> {
+    ['"', '\''].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
 }
 
 /// The error of an option of arrays with a file that holds a table.

@@ -32,10 +32,11 @@ Examples:
 ///
 /// Writes one line for each element of an array of one axis, for each row along the last axis of an
 /// array of more, for each record, and for each row of a table (an Arrow IPC file). Elements are
-/// shown as in NumPy, with all their digits, and nulls as null, which is an empty field in CSV;
-/// matrices are separated by an empty line. FILE is mapped and read in parts, a table by batches,
-/// so one of any size can be written. A reader that ends early, such as head, ends the command
-/// without an error.
+/// shown as in NumPy, with all their digits, and nulls as null; matrices are separated by an empty
+/// line. In CSV, a null is an empty field, and `null` if its row has no other field, since readers
+/// skip empty lines; times are those of ISO 8601, in UTC if they have a zone, and bytes that are no
+/// text are `\x00`. FILE is mapped and read in parts, a table by batches, so one of any size can be
+/// written. A reader that ends early, such as head, ends the command without an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -145,11 +145,17 @@ impl Lines {
     }
 }
 
-/// Bytes as text, with those that are not UTF-8 in hexadecimal.
+/// Bytes as text, with control characters, backslashes and what is not UTF-8 in hexadecimal, as
+/// `\x00`.
 pub(super) fn csv_bytes(bytes: &[u8], is_shown: bool, out: &mut impl Write) -> io::Result<()> {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
-        text += chunk.valid();
+        for letter in chunk.valid().chars() {
+            match letter {
+                '\0'..='\x1f' | '\x7f' | '\\' => text += &format!("\\x{:02x}", u32::from(letter)),
+                _ => text.push(letter),
+            }
+        }
         text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
     }
     csv(&text, is_shown, out)

@@ -3,13 +3,16 @@
 use std::io::Write;
 
 use crossdock::element::Value;
-use crossdock::table::{Column, ColumnValue};
+use crossdock::table::{Column, ColumnType, ColumnValue};
 
 use crate::cat::Args;
 use crate::cat::rows::{Stop, Style, csv, csv_bytes};
-use crate::cell::{cell, show};
+use crate::cell::{cell, show, values_of};
 use crate::failure::Result;
 use crate::open::TableTarget;
+
+/// A null that is the only field of its row in CSV; a text that is the same is in quotes.
+const NULL: &str = "null";
 
 /// The table whose rows are written: a whole one, or a column that is no array. `None` for arrays.
 pub(super) fn find(args: &Args) -> Result<Option<TableTarget>> {
@@ -17,7 +20,14 @@ pub(super) fn find(args: &Args) -> Result<Option<TableTarget>> {
         return Ok(None);
     }
     let table = TableTarget::open(&args.source.target)?;
-    Ok(table.filter(|table| table.column.is_none() || args.source.open(false).is_err()))
+    // Arrays lack the meaning of times of day, dates and zones.
+    let is_array = |index: usize, table: &TableTarget| {
+        let ty = table.file.schema().fields()[index].column_type();
+        let has_dtype =
+            matches!(ty, ColumnType::Fixed(_) | ColumnType::Boolean | ColumnType::FixedList { .. });
+        has_dtype && args.source.open(false).is_ok()
+    };
+    Ok(table.filter(|table| table.column.is_none_or(|index| !is_array(index, table))))
 }
 
 /// Writes all rows, of which one batch at a time is in memory.
@@ -27,6 +37,9 @@ pub(super) fn write(table: &TableTarget, style: Style, out: &mut impl Write) -> 
         Some(index) => &fields[index..=index],
         None => fields,
     };
+    if names.is_empty() && style != Style::Text {
+        return Ok(());
+    }
     if let Style::Csv { has_header: true, is_shown } = style {
         for (at, field) in names.iter().enumerate() {
             out.write_all(if at > 0 { b"," } else { b"" })?;
@@ -59,9 +72,23 @@ fn line(columns: &[Column], row: usize, style: Style, out: &mut impl Write) -> R
         match style {
             Style::Text => out.write_all(cell(column, row)?.as_bytes())?,
             Style::Csv { is_shown, .. } => match column.value(row)? {
+                // Readers skip empty lines.
+                ColumnValue::Null if columns.len() == 1 => out.write_all(NULL.as_bytes())?,
                 ColumnValue::Null => {}
+                ColumnValue::Element(Value::Text(text)) if columns.len() == 1 && text == NULL => {
+                    write!(out, "\"{text}\"")?
+                }
                 ColumnValue::Element(Value::Text(text)) => csv(&text, is_shown, out)?,
-                ColumnValue::Element(Value::Bytes(bytes)) => csv_bytes(&bytes, is_shown, out)?,
+                ColumnValue::Element(Value::Bytes(bytes) | Value::Void(bytes)) => {
+                    csv_bytes(&bytes, is_shown, out)?
+                }
+                ColumnValue::Element(value @ Value::DateTime { .. }) => {
+                    let has_zone = matches!(
+                        values_of(column.column_type()),
+                        ColumnType::Timestamp { zone: Some(_), .. }
+                    );
+                    write!(out, "{value}{}", if has_zone { "Z" } else { "" })?
+                }
                 value => {
                     let mut text = String::new();
                     show(column.column_type(), &value, &mut text)?;

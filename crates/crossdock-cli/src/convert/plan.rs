@@ -267,7 +267,7 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
         }
         Selected::All if format.has_names() && args.at.is_none() => {
             for (_, why) in archive.contents.refused() {
-                let text = format!("{}: {why}", terminal::path(&archive.path));
+                let text = format!("{}: {}", terminal::path(&archive.path), why.in_words(words));
                 if !args.skip_refused {
                     let more = "use --skip-refused to convert the other arrays, or name one, as FILE:NAME";
                     return Err(Failure::new(format_args!("{text}; {more}")));

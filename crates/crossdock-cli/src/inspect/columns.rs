@@ -1,17 +1,23 @@
 //! Tables in Arrow IPC files: the columns, their nulls and extremes, and the first rows.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::ffi::OsStr;
 use std::path::Path;
 
 use crossdock::bindings::files::RowCounts;
+use crossdock::bindings::similar;
+use crossdock::bindings::table::nbytes;
 use crossdock::element::Value;
-use crossdock::exchange::files::OpenOptions;
 use crossdock::exchange::files::arrow_ipc::IpcFile;
-use crossdock::table::{Column, ColumnValue};
+use crossdock::exchange::files::{Format, OpenOptions};
+use crossdock::table::{Column, ColumnValue, Field};
 use serde_json::{Map, json};
 
+use crate::cell::show;
 use crate::failure::{Failure, Result};
+use crate::glob;
+use crate::inspect::files::FileLine;
+use crate::inspect::listing::Sort;
 use crate::inspect::{Answer, Args};
 use crate::open;
 use crate::table;
@@ -28,8 +34,9 @@ const MOST_COLUMNS: usize = 50;
 
 /// What is printed about a table; `None` if the target is not a whole file with one.
 pub(super) fn answer(args: &Args, target: &OsStr) -> Result<Option<Answer>> {
-    let path = Path::new(target);
-    if args.is_listing() || args.protocols {
+    let target = open::split(target)?;
+    let path = target.path();
+    if args.protocols || !target.rest().is_empty() {
         return Ok(None);
     }
     let Some(file) = open::table(path, OpenOptions::new())? else { return Ok(None) };
@@ -61,6 +68,18 @@ fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
         extremes,
     });
     let columns: Vec<_> = columns.collect();
+    let chosen = chosen(args, path, file)?;
+    let columns: Vec<&Summary> = chosen.iter().map(|&index| &columns[index]).collect();
+    let line = FileLine {
+        cells: [
+            Format::Arrow.to_string(),
+            String::new(),
+            format!("{rows} x {}", table::counted(fields.len() as u64, "column")),
+        ],
+        nbytes: file.buffer().nbytes() as u64,
+        elements: (rows as u64).saturating_mul(fields.len() as u64),
+    };
+    let line = (!args.needs_details()).then_some(line);
     if args.json {
         let mut all = json!({
             "schema": SCHEMA,
@@ -69,12 +88,12 @@ fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
             "rows": rows,
             "batches": file.len(),
             "nbytes": file.buffer().nbytes(),
-            "columns": columns.iter().map(as_json).collect::<Vec<_>>(),
+            "columns": columns.iter().copied().map(as_json).collect::<Vec<_>>(),
         });
         if let Some(count) = args.values {
-            all["values"] = head(file, count)?.into_iter().map(serde_json::Value::from).collect();
+            all["values"] = head(file, &chosen, count)?.into_iter().map(serde_json::Value::from).collect();
         }
-        return Ok(Answer::Array { json: all, text: String::new() });
+        return Ok(Answer::Table { json: all, text: String::new(), line });
     }
     let batches = if file.len() == 1 { "1 batch".to_owned() } else { format!("{} batches", file.len()) };
     let kind = if file.is_stream() { "stream" } else { "file" };
@@ -82,15 +101,45 @@ fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
         "{}: Arrow IPC {kind}, {} of {} in {batches}, {} B\n\n",
         terminal::path(path),
         table::counted(rows as u64, "row"),
-        table::counted(columns.len() as u64, "column"),
+        table::counted(fields.len() as u64, "column"),
         file.buffer().nbytes(),
     );
     text += &lines(args, &columns);
     if let Some(count) = args.values {
         text.push('\n');
-        text += &first_rows(file, &head(file, count)?);
+        text += &first_rows(file, &chosen, &head(file, &chosen, count)?);
     }
-    Ok(Answer::Array { json: serde_json::Value::Null, text })
+    Ok(Answer::Table { json: serde_json::Value::Null, text, line })
+}
+
+/// The numbers of the columns that are shown, in their order.
+fn chosen(args: &Args, path: &Path, file: &IpcFile) -> Result<Vec<usize>> {
+    let fields = file.schema().fields();
+    let mut chosen: Vec<usize> = (0..fields.len()).collect();
+    if let Some(pattern) = &args.filter {
+        chosen.retain(|&index| glob::matches(pattern, fields[index].name()));
+        if chosen.is_empty() {
+            let near = similar(pattern, fields.iter().map(Field::name));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            let (path, all) = (terminal::path(path), fields.len());
+            let text = format!("{path}: no name of the {all} columns matches {pattern:?}{near}");
+            return Err(Failure::new(text));
+        }
+    }
+    match args.sort {
+        Some(Sort::Name) => chosen.sort_by_key(|&index| fields[index].name()),
+        Some(Sort::Bytes) => {
+            let mut sizes = vec![0u64; fields.len()];
+            for batch in 0..file.len() {
+                for (column, size) in file.batch(batch)?.columns().zip(&mut sizes) {
+                    *size = size.saturating_add(nbytes(&[column?]) as u64);
+                }
+            }
+            chosen.sort_by_key(|&index| Reverse(sizes[index]));
+        }
+        None => {}
+    }
+    Ok(chosen)
 }
 
 fn as_json(column: &Summary) -> serde_json::Value {
@@ -105,15 +154,17 @@ fn as_json(column: &Summary) -> serde_json::Value {
     all.into()
 }
 
-fn lines(args: &Args, columns: &[Summary]) -> String {
+fn lines(args: &Args, columns: &[&Summary]) -> String {
     let mut table = table::plain();
     let header = ["column", "type", "nulls", "min", "max"];
     table.set_header(&header[..if args.stats { 5 } else { 3 }]);
     for column in columns {
         let mut row = vec![shown(&column.name), shown(&column.ty), column.nulls.to_string()];
         if args.stats {
-            let (least, greatest) = column.extremes.clone().unwrap_or_default();
-            row.extend([shown(&least), shown(&greatest)]);
+            let extremes = column.extremes.as_ref();
+            let text = |text: &String| if text.is_empty() { "\"\"".to_owned() } else { shown(text) };
+            row.push(extremes.map_or_else(String::new, |(least, _)| text(least)));
+            row.push(extremes.map_or_else(String::new, |(_, greatest)| text(greatest)));
         }
         table.add_row(row);
     }
@@ -121,14 +172,15 @@ fn lines(args: &Args, columns: &[Summary]) -> String {
 }
 
 /// The cells of the first rows.
-fn head(file: &IpcFile, count: usize) -> Result<Vec<Vec<String>>> {
+fn head(file: &IpcFile, chosen: &[usize], count: usize) -> Result<Vec<Vec<String>>> {
     let mut rows = Vec::new();
     for batch in 0..file.len() {
         if rows.len() >= count {
             break;
         }
         let batch = file.batch(batch)?;
-        let columns = batch.columns().take(MOST_COLUMNS).collect::<crossdock::Result<Vec<_>>>()?;
+        let columns = chosen.iter().take(MOST_COLUMNS).map(|&index| batch.column(index));
+        let columns = columns.collect::<crossdock::Result<Vec<_>>>()?;
         for row in 0..batch.len().min(count - rows.len()) {
             rows.push(columns.iter().map(|column| cell(column, row)).collect::<Result<Vec<_>>>()?);
         }
@@ -140,6 +192,12 @@ fn head(file: &IpcFile, count: usize) -> Result<Vec<Vec<String>>> {
 fn cell(column: &Column, row: usize) -> Result<String> {
     match column.value(row)? {
         ColumnValue::Element(Value::Text(text)) => Ok(text),
+        value @ (ColumnValue::Element(_) | ColumnValue::Decimal(_)) => {
+            let mut text = String::new();
+            show(column.column_type(), &value, &mut text)?;
+            Ok(text)
+        }
+        // Of lists, the first and the last items.
         _ => {
             let text = column.slice(row..=row)?.to_string();
             Ok(text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(&text).to_owned())
@@ -147,9 +205,10 @@ fn cell(column: &Column, row: usize) -> Result<String> {
     }
 }
 
-fn first_rows(file: &IpcFile, rows: &[Vec<String>]) -> String {
+fn first_rows(file: &IpcFile, chosen: &[usize], rows: &[Vec<String>]) -> String {
     let mut table = table::plain();
-    let names = file.schema().fields().iter().take(MOST_COLUMNS).map(|field| shown(field.name()));
+    let fields = file.schema().fields();
+    let names = chosen.iter().take(MOST_COLUMNS).map(|&index| shown(fields[index].name()));
     table.set_header([String::new()].into_iter().chain(names));
     for (index, row) in rows.iter().enumerate() {
         table.add_row([index.to_string()].into_iter().chain(row.iter().map(|cell| shown(cell))));
@@ -173,7 +232,7 @@ fn extremes(file: &IpcFile) -> Result<Vec<Option<(String, String)>>> {
 #[derive(Clone, Default)]
 struct Extremes {
     /// The least and the greatest value so far, with their texts.
-    found: Option<[(Value, String); 2]>,
+    found: Option<[(ColumnValue, String); 2]>,
     /// Values of the type have no order.
     has_no_order: bool,
 }
@@ -186,7 +245,7 @@ impl Extremes {
             }
             let value = match column.value(row)? {
                 ColumnValue::Null => continue,
-                ColumnValue::Element(value) => value,
+                value @ (ColumnValue::Element(_) | ColumnValue::Decimal(_)) => value,
                 _ => {
                     self.has_no_order = true;
                     continue;
@@ -194,7 +253,7 @@ impl Extremes {
             };
             if order(&value, &value).is_none() {
                 // NaN is neither.
-                self.has_no_order |= !matches!(value, Value::Float(_));
+                self.has_no_order |= !matches!(value, ColumnValue::Element(Value::Float(_)));
                 continue;
             }
             let Some([least, greatest]) = &mut self.found else {
@@ -218,7 +277,14 @@ impl Extremes {
 }
 
 /// The order of two values of one type.
-fn order(one: &Value, other: &Value) -> Option<Ordering> {
+fn order(one: &ColumnValue, other: &ColumnValue) -> Option<Ordering> {
+    let (one, other) = match (one, other) {
+        (ColumnValue::Element(one), ColumnValue::Element(other)) => (one, other),
+        (ColumnValue::Decimal(one), ColumnValue::Decimal(other)) => {
+            return Some(order_of_decimals(one, other));
+        }
+        _ => return None,
+    };
     match (one, other) {
         (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
         (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
@@ -233,5 +299,18 @@ fn order(one: &Value, other: &Value) -> Option<Ordering> {
             Some(one.cmp(other))
         }
         _ => None,
+    }
+}
+
+/// The order of two numbers with as many digits behind the point.
+fn order_of_decimals(one: &str, other: &str) -> Ordering {
+    let digits = |text: &'_ str| text.trim_start_matches('-').to_owned();
+    let (first, second) = (digits(one), digits(other));
+    let by_digits = first.len().cmp(&second.len()).then_with(|| first.cmp(&second));
+    match (one.starts_with('-'), other.starts_with('-')) {
+        (false, false) => by_digits,
+        (true, true) => by_digits.reverse(),
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
     }
 }

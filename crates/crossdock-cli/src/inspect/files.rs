@@ -9,7 +9,6 @@ use indicatif::BinaryBytes;
 
 use crate::failure::{Failure, Result};
 use crate::glob;
-use crate::inspect::listing::Listing;
 use crate::shards::Index;
 use crate::table;
 use crate::terminal;
@@ -70,16 +69,23 @@ fn search(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// What the line of a file says.
+pub(super) struct FileLine {
+    /// The format, the dtype and the shape.
+    pub(super) cells: [String; 3],
+    pub(super) nbytes: u64,
+    pub(super) elements: u64,
+}
+
 /// A line for each file, and the totals.
-pub(super) fn as_text(files: &[(String, Listing)]) -> String {
+pub(super) fn as_text(files: &[(String, FileLine)]) -> String {
     let mut table = table::plain();
     table.set_header(["file", "format", "dtype", "shape", "bytes"]);
     let mut all = (0u64, 0u64);
-    for (name, listing) in files {
-        let (nbytes, elements) = listing.size();
-        all = (all.0.saturating_add(nbytes), all.1.saturating_add(elements));
-        let [format, dtype, shape] = listing.in_short();
-        table.add_row([shown(name), format, dtype, shape, nbytes.to_string()]);
+    for (name, line) in files {
+        all = (all.0.saturating_add(line.nbytes), all.1.saturating_add(line.elements));
+        let [format, dtype, shape] = line.cells.clone();
+        table.add_row([shown(name), format, dtype, shape, line.nbytes.to_string()]);
     }
     let mut text = table::lines(&mut table, [4], "");
     let size = if all.0 < 1024 { String::new() } else { format!(" ({})", BinaryBytes(all.0)) };

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
 use crate::glob;
+use crate::inspect::files::FileLine;
 use crate::inspect::tree::{self, Branch};
 use crate::open::Archive;
 use crate::shards::Index;
@@ -202,17 +203,13 @@ impl Listing {
         sums
     }
 
-    /// The format, and what a table of files says about this one.
-    pub(super) fn in_short(&self) -> [String; 3] {
-        match self.rows.as_slice() {
+    /// What a table of files says about this one.
+    pub(super) fn line(&self) -> FileLine {
+        let cells = match self.rows.as_slice() {
             [row] => [self.format.to_string(), shown(&row.dtype), row.shape()],
             rows => [self.format.to_string(), String::new(), format!("{} arrays", rows.len())],
-        }
-    }
-
-    /// The bytes of all arrays, and of their elements.
-    pub(super) fn size(&self) -> (u64, u64) {
-        (self.nbytes(), self.elements())
+        };
+        FileLine { cells, nbytes: self.nbytes(), elements: self.elements() }
     }
 
     /// For people.

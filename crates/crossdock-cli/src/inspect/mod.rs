@@ -25,6 +25,7 @@ use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Entry, OpenOptions};
 
 use crate::failure::Failure;
+use crate::inspect::files::FileLine;
 use crate::inspect::listing::{Listing, Sort};
 use crate::inspect::picture::Canvas;
 use crate::inspect::report::InspectReport;
@@ -77,10 +78,12 @@ pub(crate) struct Args {
     /// (*.index.json).
     #[arg(value_name = "FILE[:NAME][VIEW]", required = true)]
     targets: Vec<OsString>,
-    /// List only the arrays whose names match a pattern: `*` stands for any letters, `?` for one.
+    /// List only the arrays, or the columns of a table, whose names match a pattern: `*` stands for
+    /// any letters, `?` for one.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
-    /// List the arrays in this order; by default in that of the file, as a tree.
+    /// List the arrays or the columns in this order; by default in that of the file, and arrays as
+    /// a tree.
     #[arg(long, value_enum, value_name = "ORDER")]
     sort: Option<Sort>,
     /// Read all elements: minimum, quartiles, maximum, mean, standard deviation, and how many are
@@ -163,7 +166,16 @@ impl Args {
 
 /// What is printed about one file.
 enum Answer {
-    Array { json: serde_json::Value, text: String },
+    Array {
+        json: serde_json::Value,
+        text: String,
+    },
+    /// The line is `None` if an option asks for more.
+    Table {
+        json: serde_json::Value,
+        text: String,
+        line: Option<FileLine>,
+    },
     Listing(Listing),
 }
 
@@ -176,8 +188,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     {
         let (answer, is_whole) = answer(args, only)?;
         match answer {
-            Answer::Array { json, .. } if args.json => out::print_json(&json),
-            Answer::Array { text, .. } => out::print(&text),
+            Answer::Array { json, .. } | Answer::Table { json, .. } if args.json => out::print_json(&json),
+            Answer::Array { text, .. } | Answer::Table { text, .. } => out::print(&text),
             Answer::Listing(listing) if args.json => out::print_json(&listing.as_json()),
             Answer::Listing(listing) => out::print(&listing.as_text()),
         }?;
@@ -212,22 +224,25 @@ fn several(args: &Args) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let is_table = answers.iter().all(|(_, answer)| matches!(answer, Answer::Listing(_)));
+    let has_line =
+        |answer: &Answer| matches!(answer, Answer::Listing(_) | Answer::Table { line: Some(_), .. });
+    let is_table = answers.iter().all(|(_, answer)| has_line(answer));
     if args.json {
         let files = answers.into_iter().map(|(_, answer)| match answer {
-            Answer::Array { json, .. } => json,
+            Answer::Array { json, .. } | Answer::Table { json, .. } => json,
             Answer::Listing(listing) => listing.as_json(),
         });
         out::print_json(&serde_json::json!({ "schema": SCHEMA, "files": files.collect::<Vec<_>>() }))?;
     } else if is_table && !answers.is_empty() && args.filter.is_none() && args.sort.is_none() {
         let listed = answers.into_iter().filter_map(|(name, answer)| match answer {
-            Answer::Listing(listing) => Some((name, listing)),
+            Answer::Listing(listing) => Some((name, listing.line())),
+            Answer::Table { line, .. } => Some((name, line?)),
             Answer::Array { .. } => None,
         });
         out::print(&files::as_text(&listed.collect::<Vec<_>>()))?;
     } else {
         let texts = answers.into_iter().map(|(_, answer)| match answer {
-            Answer::Array { text, .. } => text,
+            Answer::Array { text, .. } | Answer::Table { text, .. } => text,
             Answer::Listing(listing) => listing.as_text(),
         });
         out::print(&texts.collect::<Vec<_>>().join("\n"))?;
@@ -246,12 +261,13 @@ fn answer(args: &Args, target: &OsStr) -> Result<(Answer, bool), Failure> {
         let is_whole = !args.verify || archives.iter().all(|archive| !is_damaged(archive));
         return Ok((list(args, Listing::of_shards(&index, &archives))?, is_whole));
     }
-    if args.targets.len() == 1
-        && let Some(answer) = columns::answer(args, target)?
-    {
+    if let Some(answer) = columns::answer(args, target)? {
         return Ok((answer, true));
     }
     let archive = Archive::open(target, OpenOptions::new())?;
+    if archive.is_whole() && archive.contents.entries().is_empty() && archive.contents.refused().len() == 0 {
+        return Ok((Answer::Listing(Listing::of_archive(&archive)), true));
+    }
     // Of several files, a line for each says enough, unless an option asks for more.
     let in_short =
         args.is_listing() || args.targets.len() > 1 || Path::new(&args.targets[0]) != Path::new(target);

@@ -328,4 +328,76 @@ fn a_table_is_told_by_columns() {
     assert_eq!((&array["shape"], &array["values"]), (&json!([6]), &json!([2.5, -1.0])));
     let refused = refusal(&run(["inspect", &format!("{file}:name")]), 1);
     assert!(refused.contains("no array"), "{refused}");
+
+    // Beside other files, on standard input, filtered and sorted, a table is a table, too.
+    let other = folder.file("a.npy", npy("'<f8'", false, "(2,)", &[0; 16]));
+    let other = other.to_str().unwrap();
+    let many = answer(&run(["inspect", other, file]));
+    assert!(many.lines().any(|line| line.contains("Arrow IPC") && line.contains("6 x 2 columns")), "{many}");
+    assert!(many.contains("2 files, 14 elements, "), "{many}");
+    let many: Value = serde_json::from_str(&answer(&run(["inspect", "--json", other, file]))).unwrap();
+    assert_eq!(many["files"][1]["schema"], "crossdock.table/1");
+    let many = answer(&run(["inspect", "--stats", other, file]));
+    assert!(many.contains("  name    string       2  one   two"), "{many}");
+    let stdin = crossdock(["inspect", "-"]).stdin(File::open(&path).unwrap()).output().unwrap();
+    assert!(answer(&stdin).contains("6 rows of 2 columns"), "{}", answer(&stdin));
+    let names = |options: &[&str]| {
+        let columns = as_json(file, options)["columns"].as_array().unwrap().clone();
+        columns.iter().map(|column| column["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["--filter", "n*"]), ["name"]);
+    assert_eq!(names(&["--sort", "name"]), ["name", "price"]);
+    assert_eq!(names(&["--sort", "bytes"]), ["price", "name"]);
+    let filtered = as_json(file, &["--filter", "n*", "--values=1"]);
+    assert_eq!(filtered["values"], json!([["one"]]));
+    let refused = refusal(&run(["inspect", file, "--filter", "nome"]), 1);
+    assert!(
+        refused.contains("no name of the 2 columns matches \"nome\"; did you mean \"name\"?"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_archive_without_arrays_is_a_listing_of_none() {
+    let folder = Folder::new("inspect-none");
+    // The end of an archive of no members.
+    let path = folder.file("none.npz", [b"PK\x05\x06", &[0; 18][..]].concat());
+    let path = path.to_str().unwrap();
+    assert!(inspect(path, &[]).contains("0 arrays of 0 B"), "{}", inspect(path, &[]));
+    assert_eq!(as_json(path, &[])["arrays"], json!([]));
+}
+
+#[test]
+fn extremes_are_those_of_decimals_and_of_single_floats_and_empty_texts() {
+    use crossdock::Array;
+    use crossdock::buffer::Buffer;
+    use crossdock::exchange::files::arrow_ipc::IpcOptions;
+    use crossdock::table::{Batches, Checks, Column, ColumnParts, ColumnType, RecordBatch};
+
+    let folder = Folder::new("inspect-extremes");
+    let path = folder.path("a.arrow");
+    let integers = Buffer::from_vec(vec![-5i128, 1234, -123, 99]).unwrap();
+    let parts = ColumnParts { len: 4, buffers: vec![integers], ..ColumnParts::default() };
+    let ty = ColumnType::Decimal { bits: 128, precision: 10, scale: 2 };
+    let decimals = Column::new(ty, parts, Checks::Full).unwrap();
+    let floats = Array::from_vec(vec![0.1f32, 3.4e38, 1.0, 2.0], [4]).unwrap();
+    let floats = Column::from_array(floats).unwrap();
+    let buffers =
+        vec![Buffer::from_vec(vec![0i32, 0, 1, 2, 3]).unwrap(), Buffer::from_static(b"abc").unwrap()];
+    let parts = ColumnParts { len: 4, buffers, ..ColumnParts::default() };
+    let texts = Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap();
+    let batch = RecordBatch::from_columns([("d", decimals), ("f", floats), ("t", texts)]).unwrap();
+    IpcOptions::new().save(&path, &mut Batches::from_iter([batch])).unwrap();
+    let file = path.to_str().unwrap();
+    let json = as_json(file, &["--stats"]);
+    let extremes = |index: usize| {
+        let column = &json["columns"][index];
+        (column["min"].as_str().unwrap().to_owned(), column["max"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(extremes(0), ("-1.23".into(), "12.34".into()));
+    assert_eq!(extremes(1), ("0.1".into(), "3.4e+38".into()));
+    assert_eq!(extremes(2), (String::new(), "c".into()));
+    let text = inspect(file, &["--stats"]);
+    let told = text.lines().find(|line| line.trim_start().starts_with("t ")).unwrap();
+    assert!(told.contains(" \"\" ") && told.ends_with('c'), "{text}");
 }

@@ -6,7 +6,9 @@ use crossdock::buffer::Buffer;
 use crossdock::element::{DType, TimeUnit, Value};
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
 use crossdock::exchange::files::{OpenOptions, open, open_all};
-use crossdock::table::{Batches, Checks, Column, ColumnParts, ColumnType, RecordBatch, RecordBatchReader};
+use crossdock::table::{
+    Batches, Checks, Column, ColumnParts, ColumnType, OffsetWidth, RecordBatch, RecordBatchReader,
+};
 use crossdock::{Array, DArray};
 
 use crate::common::{Folder, answer, counterpart, refusal, run, stderr, stdout};
@@ -218,6 +220,10 @@ fn what_no_array_expresses_is_refused_or_skipped_by_name() {
     let said = refused(&to, &[], 1);
     assert!(said.contains(r#"column "name""#) && said.contains("--skip-refused"), "{said}");
     assert!(!to.exists());
+    // A quiet conversion says nothing of its file either.
+    let quiet = folder.path("quiet.arrow");
+    assert_eq!(convert(&from, &quiet, &["-q"]), "");
+    assert_eq!(rows(&quiet).len(), 6);
     let skipped = run(["convert", &from, text(&to), "--skip-refused"]);
     assert!(stderr(&skipped).contains(r#"column "name": it is a column of string"#), "{}", stderr(&skipped));
     assert!(stdout(&skipped).contains("1 array"), "{}", stdout(&skipped));
@@ -301,7 +307,11 @@ fn rows_of_tables_are_lines_of_text_and_csv() {
         assert_eq!(cat("", &[]), "2.5 'one'\n-1.0 null\n0.5 'two'\n0.5 'two'\n");
         assert_eq!(cat("", &["--csv"]), "price,name\n2.5,one\n-1.0,\n0.5,two\n0.5,two\n");
         assert_eq!(cat(":name", &[]), "'one'\nnull\n'two'\n'two'\n");
-        assert_eq!(cat(":.name", &["--csv", "--no-header"]), "one\n\ntwo\ntwo\n");
+        assert_eq!(cat(":.name", &["--csv", "--no-header"]), "one\nnull\ntwo\ntwo\n");
+        for quoted in [":.\"price\"", "['price']", ":['name']", ":.'name'"] {
+            let plain = if quoted.contains("price") { ":price" } else { ":name" };
+            assert_eq!(cat(quoted, &[]), cat(plain, &[]), "{quoted}");
+        }
         // Columns of numbers are arrays.
         assert_eq!(cat(":price", &["--csv"]), "2.5\n-1.0\n0.5\n0.5\n");
         assert_eq!(cat(":.price[::2]", &[]), "2.5\n0.5\n");
@@ -322,6 +332,75 @@ fn rows_of_tables_are_lines_of_text_and_csv() {
     let first = (0..12).map(|k| k.to_string()).collect::<Vec<_>>().join(", ");
     let found = answer(&run(["cat", &from, "--csv"]));
     assert_eq!(found.lines().nth(1), Some(&*format!("\"[{first}]\",one")));
+}
+
+#[test]
+fn a_column_without_a_name_takes_no_name_in_brackets() {
+    let folder = Folder::new("tables-unnamed");
+    let column = |numbers: Vec<i64>| {
+        let len = numbers.len();
+        Column::from_array(Array::from_vec(numbers, [len]).unwrap()).unwrap()
+    };
+    let batch = RecordBatch::from_columns([("", column(vec![1, 2])), ("a,b", column(vec![3, 4]))]).unwrap();
+    let from = saved(&folder, "odd.arrow", &[batch], IpcOptions::new());
+    assert_eq!(answer(&run(["cat", &format!("{from}['a,b']")])), "3\n4\n");
+}
+
+#[test]
+fn csv_of_one_column_has_no_empty_lines_and_tells_nulls_from_text() {
+    let folder = Folder::new("tables-nulls");
+    let texts = b"nullx";
+    let buffers =
+        vec![Buffer::from_vec(vec![0i32, 0, 0, 4, 5]).unwrap(), Buffer::from_static(texts).unwrap()];
+    let validity = Some(Buffer::from_static(&[0b1110u8]).unwrap());
+    let parts = ColumnParts { len: 4, buffers, validity, ..ColumnParts::default() };
+    let column = Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap();
+    let batch = RecordBatch::from_columns([("s", column.clone())]).unwrap();
+    let from = saved(&folder, "one.arrow", &[batch], IpcOptions::new());
+    let expected = "s\nnull\n\"\"\n\"null\"\nx\n";
+    assert_eq!(answer(&run(["cat", &from, "--csv"])), expected);
+    assert_eq!(answer(&run(["cat", &format!("{from}:s"), "--csv"])), expected);
+    let batch = RecordBatch::from_columns([("s", column.clone()), ("t", column)]).unwrap();
+    let from = saved(&folder, "two.arrow", &[batch], IpcOptions::new());
+    assert_eq!(answer(&run(["cat", &from, "--csv"])), "s,t\n,\n\"\",\"\"\nnull,null\nx,x\n");
+    let none = RecordBatch::new(crossdock::table::Schema::default(), [], 2).unwrap();
+    let from = saved(&folder, "none.arrow", &[none], IpcOptions::new());
+    assert_eq!(answer(&run(["cat", &from, "--csv"])), "");
+}
+
+#[test]
+fn times_are_those_of_iso_8601_and_bytes_have_one_notation_in_csv() {
+    let folder = Folder::new("tables-times");
+    let zone = ColumnType::Timestamp { unit: TimeUnit::MILLISECOND, zone: Some("America/New_York".into()) };
+    let types = [("zone", zone), ("time", ColumnType::Time(TimeUnit::MICROSECOND))];
+    let from = of_types(&folder, "times.arrow", &types, &[0, 86_399_999_999]);
+    assert_eq!(
+        answer(&run(["cat", &from, "--csv"])),
+        "zone,time\n1970-01-01T00:00:00.000Z,00:00:00.000000\n1972-09-26T23:59:59.999Z,23:59:59.999999\n"
+    );
+    let text = answer(&run(["cat", &format!("{from}:time")]));
+    assert_eq!(text, "00:00:00.000000\n23:59:59.999999\n");
+    // What no day has remains a count.
+    let from = of_types(&folder, "late.arrow", &types[1..], &[86_400_000_000, -1]);
+    let text = answer(&run(["cat", &from]));
+    assert_eq!(text, "86400000000 microseconds\n-1 microseconds\n");
+
+    let bytes = Buffer::from_static(b"\x00\xffa\\\n\x7fbc").unwrap();
+    let parts = ColumnParts { len: 4, buffers: vec![bytes.clone()], ..ColumnParts::default() };
+    let fixed = Column::new(ColumnType::FixedBinary(2), parts, Checks::Full).unwrap();
+    let offsets = Buffer::from_vec(vec![0i32, 2, 4, 6, 8]).unwrap();
+    let parts = ColumnParts { len: 4, buffers: vec![offsets, bytes], ..ColumnParts::default() };
+    let any = Column::new(ColumnType::Binary(OffsetWidth::I32), parts, Checks::Full).unwrap();
+    let batch = RecordBatch::from_columns([("fixed", fixed), ("any", any)]).unwrap();
+    let from = saved(&folder, "bytes.arrow", &[batch], IpcOptions::new());
+    let csv = answer(&run(["cat", &from, "--csv", "--no-header"]));
+    let cells = ["\\x00\\xff", "a\\x5c", "\\x0a\\x7f", "bc"];
+    assert_eq!(csv, cells.map(|cell| format!("{cell},{cell}\n")).concat());
+    let text = answer(&run(["cat", &from]));
+    for line in text.lines() {
+        let (one, other) = line.split_once(' ').unwrap();
+        assert!(one == other && one.starts_with("b'"), "{line}");
+    }
 }
 
 #[test]
