@@ -212,8 +212,9 @@ XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *st
 /* The batches of an Arrow IPC file or of a stream in one (.arrow, .feather, .arrows), each in place
  * when it is read; compressed buffers are decoded. Nothing but the schema and the places of batches
  * is read at first. Another process may write a mapped file: text is read by value, and exports need
- * xd_column_compact, unless `options` have XD_OPENING_CONSTANT or XD_OPENING_COPIED. Otherwise as
- * xd_array_open_with; `options` may be NULL. */
+ * xd_column_compact, unless `options` have XD_OPENING_CONSTANT or XD_OPENING_COPIED. `raw` and a
+ * `format` other than "arrow" are XD_ERROR_UNSUPPORTED; XD_OPENING_VERIFIED has no effect.
+ * Otherwise as xd_array_open_with; `options` may be NULL. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_open(const char *path, const xd_open_options *options, xd_error_t **error);
 
 /* The batches of a table of a set, in place and, unless the set is mapped, constant.
@@ -242,8 +243,9 @@ XD_API bool xd_reader_to_arrow_device(const xd_reader_t *reader, int32_t kind, s
 /* These batches, in place; they must have one schema. The batches stay the caller's. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_from_batches(size_t count, const xd_batch_t *const *batches, xd_error_t **error);
 
-/* Copies batches into a slot, as one table, and sends it; they must have one schema. Errors as
- * xd_sender_send: a slot needs room for the columns and their description. */
+/* Copies batches into a slot, as one table, and sends it; a `count` of 0 sends a table without
+ * columns. A slot needs room for the columns and their description. XD_ERROR_DTYPE if the schemas
+ * differ, XD_ERROR_BOUNDS if the table is larger than a slot; otherwise as xd_sender_send. */
 XD_API bool xd_sender_send_table(const xd_sender_t *sender, size_t count, const xd_batch_t *const *batches,
                                  int64_t timeout_ms, xd_error_t **error);
 /* The next message, as a reader of its batches, in place; NULL with *error NULL if none came in

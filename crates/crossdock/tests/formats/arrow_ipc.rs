@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crossdock::buffer::Buffer;
-use crossdock::exchange::files::OpenOptions;
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcFile, IpcOptions, IpcStream};
+use crossdock::exchange::files::{Format, OpenOptions};
 use crossdock::table::{
     Batches, Checks, Column, ColumnParts, ColumnType, Field, RecordBatch, RecordBatchReader,
 };
@@ -146,6 +146,10 @@ fn each_read_of_a_guarded_file_that_shrank_is_an_error() {
     let path = std::env::temp_dir().join(format!("crossdock-shrinks-{}.arrow", std::process::id()));
     let bytes = written(&IpcOptions::new(), true);
     std::fs::write(&path, &bytes).unwrap();
+    let other = OpenOptions::new().format(Format::Npy);
+    let error = other.open_table(&path).unwrap_err();
+    assert!(error.is_unsupported(), "{error:?}");
+    assert!(other.try_open_table(&path).unwrap().is_none());
     let file = OpenOptions::new().guarded(true).open_table(&path).unwrap();
     let batch = file.batch(1).unwrap();
     let (text, kinds) = (batch.column_named("text").unwrap(), batch.column_named("kind").unwrap());

@@ -15,7 +15,7 @@ use crate::exchange::files::arrow_ipc::message::{CONTINUATION, DICTIONARY, IpcMe
 use crate::exchange::files::arrow_ipc::message_index::{MAGIC, MappedBytes, MessageIndex, MessagePlace};
 use crate::exchange::files::arrow_ipc::schema_read::IpcSchema;
 use crate::exchange::files::format::Format;
-use crate::exchange::files::options::OpenOptions;
+use crate::exchange::files::options::{Expected, OpenOptions};
 use crate::exchange::files::readahead::PageByPage;
 use crate::exchange::files::{first_bytes, magic, shown, source};
 use crate::memory::fork::get_or_make;
@@ -72,7 +72,8 @@ impl OpenOptions {
     /// # Errors
     ///
     /// Each names the path. `is_io` if the system does not open, map or read the file;
-    /// `is_unsupported` for a directory, a pipe or a device; as [`IpcFile::from_buffer`].
+    /// `is_unsupported` for a directory, a pipe or a device, and if these options expect another
+    /// format; as [`IpcFile::from_buffer`].
     ///
     /// ```
     /// use crossdock::Array;
@@ -94,7 +95,8 @@ impl OpenOptions {
     /// ```
     pub fn open_table(&self, path: impl AsRef<Path>) -> Result<IpcFile> {
         let path = path.as_ref();
-        let opened = self.load_table(path).and_then(|(buffer, format)| match format {
+        let loaded = self.expects_table().and_then(|()| self.load_table(path));
+        let opened = loaded.and_then(|(buffer, format)| match format {
             Some(format) if format != Format::Arrow => {
                 let text =
                     format!("it is a {format} file, which holds arrays and no table; open it as arrays");
@@ -105,7 +107,8 @@ impl OpenOptions {
         opened.map_err(|error| error.within(shown(path)))
     }
 
-    /// As [`OpenOptions::open_table`]; `None` for a file of another format.
+    /// As [`OpenOptions::open_table`]; `None` for a file of another format, and if these options
+    /// expect another format: `open_all` compares it with the file's.
     ///
     /// # Errors
     ///
@@ -113,6 +116,9 @@ impl OpenOptions {
     #[doc(hidden)]
     pub fn try_open_table(&self, path: impl AsRef<Path>) -> Result<Option<IpcFile>> {
         let path = path.as_ref();
+        if self.expects_table().is_err() {
+            return Ok(None);
+        }
         let opened = || {
             let file = source::open(path, self.writes_file())?;
             // Files of other formats are not mapped.
@@ -123,6 +129,20 @@ impl OpenOptions {
             self.read_table(self.load(file)?).map(Some)
         };
         opened().map_err(|error: Error| error.within(shown(path)))
+    }
+
+    /// Fails if a file of another format than Arrow IPC is expected.
+    fn expects_table(&self) -> Result<()> {
+        let format = match &self.expected {
+            Expected::Any | Expected::Format(Format::Arrow) => return Ok(()),
+            Expected::Format(format) => *format,
+            Expected::Raw(_) => Format::Raw,
+        };
+        let text = format!(
+            "{} {format} file was expected, which holds arrays and no table; open it as arrays",
+            format.article()
+        );
+        Err(Error::new(Kind::Unsupported, text))
     }
 
     fn load_table(&self, path: &Path) -> Result<(Buffer, Option<Format>)> {
@@ -268,27 +288,10 @@ impl IpcFile {
         Ok(codec::of_batch(IpcMessage::read(&metadata)?.expecting(RECORDS)?.header)?.is_some())
     }
 
-    /// The number of nulls of each column of a batch, as its metadata announce it.
-    ///
-    /// # Errors
-    ///
-    /// As [`IpcFile::batch`].
-    #[doc(hidden)]
-    pub fn null_counts(&self, index: usize) -> Result<Vec<usize>> {
-        let Some(block) = self.parts.batches.get(index) else { return Ok(vec![]) };
-        let metadata = self.parts.metadata(block)?;
-        let batch = IpcMessage::read(&metadata)?.expecting(RECORDS)?.header;
-        let mut nodes = batch.vector(1, 16)?.elements::<16>();
-        let counts = self.parts.schema.columns.iter().map(|column| {
-            let node = nodes.next().ok_or_else(|| malformed("a batch has fewer columns than its schema"))?;
-            // Those of its parts follow.
-            for _ in 1..column.parts() {
-                nodes.next();
-            }
-            let nulls = if column.ty == ColumnType::Null { number(node, 0) } else { number(node, 8) };
-            usize::try_from(nulls).map_err(|_| malformed(format!("it has {nulls} nulls")))
-        });
-        counts.collect()
+    /// The number of rows of a batch, and of nulls of each column, as its metadata announce them.
+    pub(super) fn counts(&self, index: usize) -> Result<(usize, Vec<usize>)> {
+        let counts = self.parts.counts(index);
+        self.parts.buffer.fault().map_or(counts, Err)
     }
 
     /// The number of rows of all batches. Reads the metadata of each. O(batches).
@@ -350,6 +353,26 @@ impl FileParts {
                 format!("its body has {} bytes, but only {} are left for it", message.body, block.body),
             )),
         }
+    }
+
+    /// The number of rows of a batch, and of nulls of each column; none if there is no such batch.
+    fn counts(&self, index: usize) -> Result<(usize, Vec<usize>)> {
+        let Some(block) = self.batches.get(index) else { return Ok((0, vec![])) };
+        let metadata = self.metadata(block)?;
+        let batch = IpcMessage::read(&metadata)?.expecting(RECORDS)?.header;
+        let rows = batch.i64(0)?;
+        let rows = usize::try_from(rows).map_err(|_| malformed(format!("a batch has {rows} rows")))?;
+        let mut nodes = batch.vector(1, 16)?.elements::<16>();
+        let counts = self.schema.columns.iter().map(|column| {
+            let node = nodes.next().ok_or_else(|| malformed("a batch has fewer columns than its schema"))?;
+            // Those of its parts follow.
+            for _ in 1..column.parts() {
+                nodes.next();
+            }
+            let nulls = if column.ty == ColumnType::Null { number(node, 0) } else { number(node, 8) };
+            usize::try_from(nulls).map_err(|_| malformed(format!("it has {nulls} nulls")))
+        });
+        Ok((rows, counts.collect::<Result<_>>()?))
     }
 
     fn batch(&self, index: usize) -> Result<RecordBatch> {

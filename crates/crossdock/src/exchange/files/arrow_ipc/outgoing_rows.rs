@@ -50,12 +50,17 @@ impl RowCounts {
     /// As [`IpcFile::batch`].
     pub fn of(file: &IpcFile) -> Result<Self> {
         let mut nulls = vec![0usize; file.schema().fields().len()];
+        let mut rows = 0usize;
         for batch in 0..file.len() {
-            for (sum, count) in nulls.iter_mut().zip(file.null_counts(batch)?) {
+            let (len, counts) = file.counts(batch)?;
+            let sum = rows.checked_add(len);
+            let text = || format!("a batch has {len} rows behind {rows} others");
+            rows = sum.ok_or_else(|| Error::new(Kind::Malformed, text()))?;
+            for (sum, count) in nulls.iter_mut().zip(counts) {
                 *sum = sum.saturating_add(count);
             }
         }
-        Ok(Self { rows: file.rows()?, nulls })
+        Ok(Self { rows, nulls })
     }
 
     /// The nulls of each column.
@@ -78,7 +83,7 @@ enum RowsPart {
 }
 
 impl OutgoingRows {
-    /// A column. O(1).
+    /// A column. `counts` are those of `file`. O(1).
     ///
     /// # Errors
     ///
@@ -97,7 +102,8 @@ impl OutgoingRows {
         Ok(Self::new(file, RowsPart::Column(index), empty.dtype().clone(), shape))
     }
 
-    /// The rows as packed records of the columns with these numbers. O(columns).
+    /// The rows as packed records of the columns with these numbers. `counts` are those of `file`.
+    /// O(columns).
     ///
     /// # Errors
     ///
