@@ -43,7 +43,7 @@ impl XdSender {
 }
 
 impl XdReceiver {
-    /// What `receive` returns, which waits for a message.
+    /// Runs `receive` under the lock, and stores the count of missed messages.
     pub(crate) fn receive<T>(
         &self,
         receive: impl FnOnce(&mut Receiver) -> crossdock::Result<Option<T>>,
@@ -288,11 +288,9 @@ pub extern "C" fn xd_receiver_receive(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        let found = given(receiver, "receiver")?.receive(|receiver| match timeout_ms {
-            0 => receiver.try_receive(),
-            _ => receiver.receive(duration(timeout_ms)),
-        });
-        found?.map_or(Ok(None), hand_over_array)
+        let found =
+            given(receiver, "receiver")?.receive(|receiver| receiver.receive(duration(timeout_ms)))?;
+        found.map_or(Ok(None), hand_over_array)
     })
 }
 

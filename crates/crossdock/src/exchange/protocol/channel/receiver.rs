@@ -126,6 +126,9 @@ impl Receiver {
     ///
     /// As [`Receiver::try_receive`].
     pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<DArray>> {
+        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return self.try_receive();
+        }
         for _ in 0..POLLS {
             if let Some(array) = self.try_receive()? {
                 return Ok(Some(array));
