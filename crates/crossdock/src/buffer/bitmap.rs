@@ -145,6 +145,23 @@ impl Bitmap {
         result
     }
 
+    /// A buffer that begins with the first of these bits: in place if they begin with a byte,
+    /// otherwise a copy, which counts.
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; `is_conflict` while a Write lease is held; `is_place` on a device.
+    pub(crate) fn to_buffer(&self) -> Result<Buffer> {
+        let (start, nbytes) = (self.start / 8, self.len.div_ceil(8));
+        if self.start.is_multiple_of(8) {
+            return self.buffer.slice(start..start + nbytes);
+        }
+        let mut copy = BitmapBuilder::with_capacity(self.len)?;
+        self.append_to(&mut copy)?;
+        count_copied(nbytes);
+        Ok(copy.finish().0)
+    }
+
     /// Passes on the index of each false bit, in order.
     pub(crate) fn for_each_false(&self, mut each: impl FnMut(usize)) -> Result<()> {
         let mut done = 0;

@@ -75,15 +75,7 @@ impl OutgoingColumns {
     }
 
     fn bits(&mut self, bits: &Bitmap) -> Result<()> {
-        let (start, len) = (bits.start(), bits.len());
-        if start % 8 == 0 {
-            self.buffers.push(bits.buffer().slice(start / 8..(start + len).div_ceil(8))?);
-            return Ok(());
-        }
-        let mut copy = BitmapBuilder::with_capacity(len)?;
-        bits.append_to(&mut copy)?;
-        count_copied(len.div_ceil(8));
-        self.buffers.push(copy.finish().0);
+        self.buffers.push(bits.to_buffer()?);
         Ok(())
     }
 
