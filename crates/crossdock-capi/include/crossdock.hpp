@@ -136,7 +136,7 @@ class dtype {
  public:
   explicit dtype(xd_dtype_t *taken) noexcept : handle_(taken) {}
 
-  /* By a name or from NumPy's spelling, from Ruby's spelling, or of a C++ type. */
+  /* From a dtype's name or NumPy's spelling, from Ruby's spelling, or from a C++ type. */
   static dtype parse(const std::string &typestr) { return dtype(detail::call(xd_dtype_parse, detail::text(typestr))); }
   static dtype parse_pack(const std::string &pack) { return dtype(detail::call(xd_dtype_parse_pack, detail::text(pack))); }
   template <class T>
@@ -926,7 +926,7 @@ class reader {
   static reader open(const std::string &path, const xd_open_options &options = {}) {
     return reader(detail::call(xd_reader_open, detail::text(path), &options));
   }
-  /* Of a message of a channel, in place; nothing for an array that is none. */
+  /* The table in a message of a channel, in place; `nullopt` if the message is an array. */
   static std::optional<reader> of_message(const array &message) {
     xd_reader_t *found = detail::call(xd_reader_from_message, message.get());
     return found == nullptr ? std::nullopt : std::optional<reader>(reader(found));

@@ -225,7 +225,8 @@ pub unsafe extern "C" fn xd_array_zeros_on_device(
 ) -> Handle<XdArray> {
     fallible(error, || {
         let options = ArrayOptions::new().place(place_of(kind, ordinal));
-        // SAFETY: `# Safety` is that of `zeros`.
+        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers that nothing writes
+        // during the call.
         unsafe { zeros(dtype, ndim, shape, order, options) }
     })
 }

@@ -118,7 +118,7 @@ pub unsafe extern "C" fn xd_pool_capped(
     limit_nbytes: usize,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    // SAFETY: `# Safety` is that of `named_pool`.
+    // SAFETY: `# Safety`: `name` is null or a C string that nothing writes during the call.
     fallible(error, || unsafe { named_pool(pool, name, |pool, name| pool.capped(name, limit_nbytes)) })
 }
 
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn xd_pool_proxy(
     name: *const c_char,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    // SAFETY: `# Safety` is that of `named_pool`.
+    // SAFETY: `# Safety`: `name` is null or a C string that nothing writes during the call.
     fallible(error, || unsafe { named_pool(pool, name, Pool::proxy) })
 }
 
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn xd_pool_guarded(
     name: *const c_char,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    // SAFETY: `# Safety` is that of `named_pool`.
+    // SAFETY: `# Safety`: `name` is null or a C string that nothing writes during the call.
     fallible(error, || unsafe { named_pool(pool, name, Pool::guarded) })
 }
 
@@ -241,7 +241,8 @@ pub unsafe extern "C" fn xd_pool_zeros(
 ) -> Handle<XdArray> {
     fallible(error, || {
         let options = ArrayOptions::new().pool(given(pool, "pool")?);
-        // SAFETY: `# Safety` is that of `zeros`.
+        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers that nothing writes
+        // during the call.
         unsafe { zeros(dtype, ndim, shape, order, options) }
     })
 }

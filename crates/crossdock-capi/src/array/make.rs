@@ -48,7 +48,8 @@ pub unsafe extern "C" fn xd_array_zeros(
     order: i32,
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
-    // SAFETY: `# Safety` is that of `zeros`.
+    // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers that nothing writes during
+    // the call.
     fallible(error, || unsafe { zeros(dtype, ndim, shape, order, ArrayOptions::new()) })
 }
 

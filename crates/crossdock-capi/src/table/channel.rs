@@ -28,7 +28,8 @@ pub unsafe extern "C" fn xd_sender_send_table(
 ) -> bool {
     fallible(error, || {
         let sender = given(sender, "sender")?;
-        // SAFETY: `# Safety` is that of `batches_of`.
+        // SAFETY: `# Safety`: `batches` is null or points to `count` pointers, each null or a live
+        // batch, which nothing writes during the call.
         let mut batches = unsafe { batches_of(count, batches) }?;
         sender.lock().send_table(&mut batches, duration(timeout_ms))?;
         Ok(true)

@@ -215,7 +215,8 @@ pub unsafe extern "C" fn xd_reader_from_batches(
     error: ErrorOut<'_>,
 ) -> Handle<XdReader> {
     fallible(error, || {
-        // SAFETY: `# Safety` is that of `batches_of`.
+        // SAFETY: `# Safety`: `batches` is null or points to `count` pointers, each null or a live
+        // batch, which nothing writes during the call.
         XdReader::hand_over(Box::new(unsafe { batches_of(count, batches) }?))
     })
 }

@@ -169,8 +169,7 @@ fn write_rights(control: &mut [u8], fds: &[BorrowedFd<'_>]) -> usize {
     padded(len)
 }
 
-/// The length of a control message with the padding before the next one, none longer than the
-/// room for them.
+/// The length of a control message with its padding, at most the room for all messages.
 fn padded(len: usize) -> usize {
     let data = len.saturating_sub(HEAD).min(CONTROL_NBYTES) as libc::c_uint;
     // SAFETY: the macro computes with its argument alone.

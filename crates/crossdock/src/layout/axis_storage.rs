@@ -267,7 +267,7 @@ impl AxisStorage {
         }
     }
 
-    /// The same to fill in. A block that others share is copied first.
+    /// The same to fill in. A block that a clone shares is copied first.
     #[inline]
     pub(super) fn axes_mut(&mut self) -> LayoutAxesMut<'_> {
         match self {

@@ -80,6 +80,7 @@ impl Column {
         }
         Ok(())
     }
+
     /// As [`Column::check`], with the column's name in the error.
     pub(crate) fn check_named(&self, name: &str, checks: Checks) -> Result<()> {
         self.check(checks).map_err(|error| error.within(format_args!("column {}", short(name))))

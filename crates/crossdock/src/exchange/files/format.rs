@@ -109,7 +109,7 @@ impl Format {
         Self::of_ending(path.as_ref().extension()?.to_str()?)
     }
 
-    /// The format for such an ending, without the dot, in lower or upper case.
+    /// The format of a file's ending, without the dot, in lower or upper case.
     #[doc(hidden)]
     pub fn of_ending(ending: &str) -> Option<Self> {
         let ending = ending.to_ascii_lowercase();

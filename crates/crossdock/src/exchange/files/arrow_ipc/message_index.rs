@@ -111,8 +111,9 @@ impl MappedBytes<'_> {
         }
     }
 
-    /// Refuses a stream behind the end of another one, of which no batch would be read.
-    fn ends(&self, at: usize) -> Result<()> {
+    /// Fails if another stream begins at `at`, behind the end of this one: its batches would be
+    /// left out.
+    fn check_no_stream_at(&self, at: usize) -> Result<()> {
         let mut start = [0; PREFIX];
         if self.buffer.nbytes().saturating_sub(at) < start.len() {
             return Ok(());
@@ -136,7 +137,7 @@ impl MappedBytes<'_> {
             }
             self.copy(at, &mut start[..some])?;
             let Some((metadata, before)) = message::length(&start)? else {
-                self.ends(at + if start.starts_with(&CONTINUATION) { PREFIX } else { 4 })?;
+                self.check_no_stream_at(at + if start.starts_with(&CONTINUATION) { PREFIX } else { 4 })?;
                 break;
             };
             let bytes = self.bytes(at + before, metadata).map_err(|error| match schema {

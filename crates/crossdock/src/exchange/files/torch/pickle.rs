@@ -156,7 +156,7 @@ impl PickleMachine<'_> {
             b'}' => self.push_dict()?,
             b']' | 0x8f => self.push_list(Vec::new(), Pickled::List)?,
             b')' => self.push_list(Vec::new(), Pickled::Tuple)?,
-            // Of a tuple that contains itself.
+            // POP and POP_MARK: Python writes them for a tuple that contains itself.
             b'0' => drop(self.pop()?),
             b'1' => drop(self.pop_mark()?),
             b't' => {
@@ -206,7 +206,7 @@ impl PickleMachine<'_> {
                 self.stack.push(made);
             }
             // The state of an object, such as the `_metadata` of a dictionary.
-            b'b' => drop(self.pop_many(1)?),
+            b'b' => drop(self.pop()?),
             code => {
                 let text = format!(
                     "its pickle has the instruction {code:#04x} at byte {at}, which describes no tensor; a pickle \
@@ -270,15 +270,18 @@ impl PickleMachine<'_> {
         }))
     }
 
+    /// The length of the stack below which instructions up to the next mark may not take values.
+    fn floor(&self) -> usize {
+        self.marks.last().copied().unwrap_or(0)
+    }
+
     pub(super) fn pop(&mut self) -> Result<Pickled> {
-        let most = self.marks.last().copied().unwrap_or(0);
-        let popped = if self.stack.len() > most { self.stack.pop() } else { None };
+        let popped = if self.stack.len() > self.floor() { self.stack.pop() } else { None };
         popped.ok_or_else(|| malformed("an instruction lacks an operand"))
     }
 
     fn pop_many(&mut self, count: usize) -> Result<Vec<Pickled>> {
-        let most = self.marks.last().copied().unwrap_or(0);
-        let first = self.stack.len().checked_sub(count).filter(|&first| first >= most);
+        let first = self.stack.len().checked_sub(count).filter(|&first| first >= self.floor());
         Ok(self.stack.split_off(first.ok_or_else(|| malformed("an instruction lacks an operand"))?))
     }
 
@@ -352,8 +355,7 @@ impl PickleMachine<'_> {
     }
 
     fn top(&self) -> Result<Pickled> {
-        let most = self.marks.last().copied().unwrap_or(0);
-        let top = self.stack.last().filter(|_| self.stack.len() > most);
+        let top = self.stack.last().filter(|_| self.stack.len() > self.floor());
         top.cloned().ok_or_else(|| malformed("an instruction lacks an operand"))
     }
 
