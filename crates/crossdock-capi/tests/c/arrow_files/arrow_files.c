@@ -137,6 +137,13 @@ int main(int count, char **arguments)
   saved(arguments[1], "saved.arrows", XD_COMPRESSION_LZ4);
   sent(arguments[1]);
   promises(in(arguments[1], "plain.arrow"));
+  const xd_open_options others[] = {{0, 0, 0, "npy", NULL}, {0, 0, 0, NULL, "dtype=uint8; shape=4"}};
+  for (size_t k = 0; k < COUNT(others); k++) {
+    CHECK(xd_reader_open(in(arguments[1], "plain.arrow"), &others[k], &error) == NULL);
+    CHECK_ERROR(XD_ERROR_UNSUPPORTED, "file was expected, which holds arrays and no table");
+  }
+  const xd_open_options arrow = {0, 0, 0, "arrow", NULL};
+  all(in(arguments[1], "plain.arrow"), &arrow);
   const xd_open_options unknown = {1u << 31, 0, 0, NULL, NULL};
   CHECK(xd_reader_open(in(arguments[1], "plain.arrow"), &unknown, &error) == NULL);
   CHECK_ERROR(XD_ERROR_ARGUMENT, "0x80000000");
