@@ -152,12 +152,15 @@ enum PublishedPart {
 /// The table or the array of an object.
 fn part_of(object: &Bound<'_, PyAny>) -> PyResult<PublishedPart> {
     let found = match object.is_instance_of::<PyDict>() {
-        true => Some(table::whole(object)?),
+        true => Ok(table::whole(object)?),
         false => table::table_in(object)?,
     };
     match found {
-        Some(table) => Ok(PublishedPart::Table(table, object.clone().unbind())),
-        None => array_of(object).map(PublishedPart::Array),
+        Ok(table) => Ok(PublishedPart::Table(table, object.clone().unbind())),
+        Err(refused) => {
+            let array = array_of(object).map_err(|error| refused.unwrap_or(error))?;
+            Ok(PublishedPart::Array(array))
+        }
     }
 }
 

@@ -960,9 +960,19 @@ def test_a_list_of_identifiers_is_a_column_of_them():
         pass
 
     assert crossdock.column([Named(int=5)]).to_list() == [uuid.UUID(int=5)]
-    for values, wrong in [([ids[0], 5], "5 is no uuid.UUID"), ([ids[0], str(ids[2])], "no uuid.UUID")]:
-        with pytest.raises(TypeError, match=wrong):
-            crossdock.column(values)
+    for other in [5, str(ids[2])]:
+        with pytest.raises(TypeError, match=f"^element 1 is a {type(other).__name__}, but the first value is a uuid.UUID"):
+            crossdock.column([ids[0], other])
+
+
+def test_a_column_of_numbers_does_not_import_uuid():
+    code = """if True:
+        import sys, crossdock
+        assert "uuid" not in sys.modules
+        assert crossdock.column([1, None]).to_list() == [1, None] and "uuid" not in sys.modules
+        import uuid
+        assert crossdock.column([uuid.UUID(int=3)]).to_list() == [uuid.UUID(int=3)]"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_columns_that_claim_more_elements_than_memory_holds_are_not_converted_whole():

@@ -221,3 +221,17 @@ def test_joblib_and_cloudpickle_take_tables():
     assert copied == 0 and pickle.loads(data, buffers=parts).to_dict() == ours.to_dict()
     [(process, values, _)] = joblib.Parallel(n_jobs=2, backend="multiprocessing")([joblib.delayed(described)(ours)])
     assert process != os.getpid() and values == ours.to_dict()
+
+
+def test_a_refused_table_says_why_it_is_no_table_and_a_column_why_it_is_no_array():
+    class Query:
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise ValueError("the query failed in row 7")
+
+    sender = crossdock.Channel(2, 4096).sender()
+    for send in [sender.send, lambda obj: crossdock.publish("refused", {"x": obj})]:
+        with pytest.raises(BufferError, match="the query failed in row 7"):
+            send(Query())
+        with pytest.raises((BufferError, TypeError, ValueError)) as caught:
+            send(pa.chunked_array([[1, None]]))
+        assert "struct of columns" not in str(caught.value)

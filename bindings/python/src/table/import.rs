@@ -97,25 +97,26 @@ pub(crate) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     Err(not_a_table(obj)?)
 }
 
-/// The table of an object that is one, and no array.
-pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
+/// The table of an object that is one, and no array; otherwise why its stream is none, if it has one,
+/// which is to be raised if it is no array either.
+pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, Option<PyErr>>> {
     if let Ok(own) = obj.cast::<Table>() {
-        return Ok(Some(own.get().clone()));
+        return Ok(Ok(own.get().clone()));
     }
     let py = obj.py();
     let is_array = downcast(obj).is_some()
         || obj.hasattr(intern!(py, "__dlpack__"))?
         || obj.hasattr(intern!(py, "__array_interface__"))?;
     if is_array || !obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
-        return Ok(None);
+        return Ok(Err(None));
     }
     match whole(obj) {
-        Ok(table) => Ok(Some(table)),
+        Ok(table) => Ok(Ok(table)),
         // Interrupts pass unchanged.
         Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
         Err(error) if error.is_instance_of::<PyMemoryError>(py) => Err(error),
         // A column of another library has the method, too, and is an array.
-        Err(_) => Ok(None),
+        Err(error) => Ok(Err(column(obj).is_err().then_some(error))),
     }
 }
 

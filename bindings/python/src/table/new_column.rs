@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::{self, Raise};
 use crate::nested;
-use crate::table::values::uuid_class;
+use crate::table::values::imported_uuid_class;
 
 /// A column of a list's values, and its field: text, bytes, identifiers, days, or what an array
 /// has, some of them null.
@@ -36,9 +36,10 @@ pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<(Field, Column)> 
         let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
         return with_field(Column::new(ty, parts, Checks::Shape).raise()?);
     }
-    let class = uuid_class(object.py())?;
-    if first.is_instance(&class)? {
-        let buffers = vec![identifiers(&items, &is_valid, &class)?];
+    if let Some(class) = imported_uuid_class(object.py())?
+        && first.is_instance(class)?
+    {
+        let buffers = vec![identifiers(&items, &is_valid, class)?];
         let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
         let (field, column) =
             with_field(Column::new(ColumnType::FixedBinary(16), parts, Checks::Shape).raise()?)?;
@@ -142,14 +143,17 @@ fn text(items: &[Bound<'_, PyAny>], is_valid: &[bool], is_text: bool) -> PyResul
 /// The 16 bytes of each identifier; zeros for nulls.
 fn identifiers(items: &[Bound<'_, PyAny>], is_valid: &[bool], class: &Bound<'_, PyAny>) -> PyResult<Buffer> {
     let mut bytes = Vec::with_capacity(items.len() * 16);
-    for (item, &is_valid) in items.iter().zip(is_valid) {
+    for (index, (item, &is_valid)) in items.iter().zip(is_valid).enumerate() {
         match is_valid {
             false => bytes.extend([0; 16]),
             true if item.is_instance(class)? => {
                 bytes.extend(item.getattr(intern!(item.py(), "bytes"))?.extract::<[u8; 16]>()?);
             }
             true => {
-                let text = format!("{} is no uuid.UUID, but the values before it are", item.repr()?);
+                let name = item.get_type().qualname()?;
+                let text = format!(
+                    "element {index} is a {name}, but the first value is a uuid.UUID; convert all values to one type"
+                );
                 return Err(PyTypeError::new_err(text));
             }
         }

@@ -6,6 +6,7 @@ use crossdock::table::{Column, ColumnType, ColumnValue, Field};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTime, PyTuple};
 
 use crate::convert;
@@ -43,8 +44,19 @@ impl Meaning {
 }
 
 /// The class of Python's identifiers.
-pub(super) fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    py.import(intern!(py, "uuid"))?.getattr(intern!(py, "UUID"))
+pub(super) fn uuid_class<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = CLASS.get_or_try_init(py, || {
+        let class = py.import(intern!(py, "uuid"))?.getattr(intern!(py, "UUID"))?;
+        Ok::<_, PyErr>(class.unbind())
+    })?;
+    Ok(made.bind(py))
+}
+
+/// That class, if the program has imported it: otherwise there is no identifier.
+pub(super) fn imported_uuid_class<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyAny>>> {
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    modules.contains(intern!(py, "uuid"))?.then(|| uuid_class(py)).transpose()
 }
 
 /// One element.
