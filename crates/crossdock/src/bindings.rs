@@ -131,7 +131,7 @@ pub mod hold {
 /// Channels, and how they are observed from outside.
 pub mod channel {
     #[cfg(feature = "arrow-ipc")]
-    pub use crate::exchange::files::channel_tables::{is_table, table};
+    pub use crate::exchange::files::channel_tables::{is_table, loan_for_table, send_table_in, table};
     pub use crate::exchange::protocol::channel::find::{ChannelMember, FoundChannel, find};
     pub use crate::exchange::protocol::channel::tap::{ChannelState, Tap, TappedMessage};
 }

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crossdock::array::Casting;
+use crossdock::bindings::channel::{loan_for_table, send_table_in};
 use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{self, Loan as CoreLoan};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
@@ -44,8 +45,24 @@ impl Sender {
                 Err(error) => return Err(error).raise(),
             }
         }
+        self.waiting(py, timeout, |sender, limit| sender.loan(dtype, shape, Some(limit)))
+    }
+
+    fn send_table(&self, py: Python<'_>, table: &Table, timeout: Option<f64>) -> PyResult<()> {
+        let loan =
+            self.waiting(py, duration(timeout)?, |sender, limit| loan_for_table(sender, Some(limit)))?;
+        py.detach(|| send_table_in(loan, &mut TableBatches::unchecked(table))).raise()
+    }
+
+    /// The slot that `attempt` borrows, once one is free.
+    fn waiting(
+        &self,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+        attempt: impl Fn(&mut channel::Sender, Duration) -> crossdock::Result<CoreLoan> + Send + Sync,
+    ) -> PyResult<CoreLoan> {
         let mut full = String::new();
-        let loan = waited(py, timeout, |limit| match lock(&self.0).loan(dtype, shape, Some(limit)) {
+        let loan = waited(py, timeout, |limit| match attempt(&mut lock(&self.0), limit) {
             Ok(loan) => Ok(Some(loan)),
             Err(error) if error.is_exhausted() => {
                 full = error.to_string();
@@ -54,21 +71,6 @@ impl Sender {
             Err(error) => Err(error),
         })?;
         loan.ok_or_else(|| PyTimeoutError::new_err(full))
-    }
-
-    fn send_table(&self, py: Python<'_>, table: &Table, timeout: Option<f64>) -> PyResult<()> {
-        let mut full = String::new();
-        let sent = waited(py, duration(timeout)?, |limit| {
-            match lock(&self.0).send_table(&mut TableBatches::unchecked(table), Some(limit)) {
-                Ok(()) => Ok(Some(())),
-                Err(error) if error.is_exhausted() => {
-                    full = error.to_string();
-                    Ok(None)
-                }
-                Err(error) => Err(error),
-            }
-        })?;
-        sent.ok_or_else(|| PyTimeoutError::new_err(full))
     }
 }
 
@@ -149,13 +151,14 @@ impl Sender {
     /// [1, 2]
     #[pyo3(signature = (obj, /, *, timeout=None))]
     fn send(&self, py: Python<'_>, obj: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
-        if let Some(table) = table::table_in(obj)? {
-            return self.send_table(py, &table, timeout);
-        }
+        let refused = match table::table_in(obj)? {
+            Ok(table) => return self.send_table(py, &table, timeout),
+            Err(refused) => refused,
+        };
         let source = match downcast(obj) {
             Some(own) => own.array.clone(),
             None if obj.is_instance_of::<PyList>() => nested::read(obj, None)?,
-            None => protocols::lend_unmasked(obj)?,
+            None => protocols::lend_unmasked(obj).map_err(|error| refused.unwrap_or(error))?,
         };
         let loan = self.loaned(py, source.dtype(), source.shape(), timeout)?;
         detached(py, &source, |source| loan.array().assign(source, Casting::Checked)).raise()?;

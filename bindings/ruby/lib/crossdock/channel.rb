@@ -154,6 +154,8 @@ module Crossdock
 
         while (view = next_view(nil))
           lent(view, &block)
+          # A table keeps its slot during the next wait otherwise.
+          view = nil
         end
         self
       end

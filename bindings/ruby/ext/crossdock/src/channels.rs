@@ -1,13 +1,14 @@
 //! Arrays and tables as a stream between processes: what `Crossdock::Channel` has of Rust. The
 //! methods with the documentation are in `lib/crossdock/channel.rb`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use crossdock::DArray;
 use crossdock::array::Casting;
-use crossdock::bindings::channel::table as table_of;
+use crossdock::bindings::channel::{loan_for_table, send_table_in, table as table_of};
 use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery, Loan, Receiver, Sender};
 use magnus::{DataTypeFunctions, IntoValue, RModule, Ruby, TypedData, Value, function, method, prelude::*};
@@ -35,8 +36,9 @@ struct SenderObject(Mutex<Sender>);
 #[magnus(class = "Crossdock::Channel::Receiver", free_immediately)]
 struct ReceiverObject {
     receiver: Mutex<Receiver>,
-    /// Whether it returned views since the last collection: those that are unreachable keep slots.
-    has_given: AtomicBool,
+    /// The slices waited since it last returned a view, and 1; 0 before the first. Views that are
+    /// unreachable keep slots.
+    waited: AtomicU32,
 }
 
 /// A slot on loan, until it is sent or given back.
@@ -78,6 +80,13 @@ fn waited<T>(
             return Ok(found);
         }
         stalled();
+    }
+}
+
+/// Collects after 1, 2, 4, … slices: a collection misses what stale words of the stack refer to.
+fn collect_after(ruby: &Ruby, slices: u32) {
+    if slices.is_power_of_two() {
+        ruby.gc_start();
     }
 }
 
@@ -130,7 +139,7 @@ fn sender(ruby: &Ruby, this: &ChannelObject) -> Result<SenderObject> {
 
 fn receiver(ruby: &Ruby, this: &ChannelObject) -> Result<ReceiverObject> {
     let receiver = again(ruby, || Ok(Mutex::new(this.0.receiver()?)))?;
-    Ok(ReceiverObject { receiver, has_given: AtomicBool::new(false) })
+    Ok(ReceiverObject { receiver, waited: AtomicU32::new(0) })
 }
 
 fn close(this: &ChannelObject) {
@@ -167,19 +176,18 @@ fn sent(this: &ChannelObject) -> u64 {
 
 // ===== the end that sends
 
-/// What `attempt` returns once it has a slot.
-fn with_slot<T>(
+/// The slot that `attempt` borrows, once one is free.
+fn loan_slot(
     ruby: &Ruby,
     timeout: Option<f64>,
-    mut attempt: impl FnMut(Duration) -> crossdock::Result<T>,
-) -> Result<T> {
+    mut attempt: impl FnMut(Duration) -> crossdock::Result<Loan>,
+) -> Result<Loan> {
     let timeout = duration(ruby, timeout)?;
-    let has_collected = AtomicBool::new(false);
+    let waited_slices = Cell::new(0u32);
     let stalled = || {
         // Unreachable views of this process may keep the slots.
-        if !has_collected.swap(true, Ordering::Relaxed) {
-            ruby.gc_start();
-        }
+        waited_slices.set(waited_slices.get().saturating_add(1));
+        collect_after(ruby, waited_slices.get());
     };
     let found = waited(timeout, stalled, |limit| match attempt(limit) {
         Ok(found) => Ok(Some(found)),
@@ -193,14 +201,14 @@ fn with_slot<T>(
     })
 }
 
-fn loan_slot(
+fn loan_array(
     ruby: &Ruby,
     this: &SenderObject,
     dtype: &DType,
     shape: &[usize],
     timeout: Option<f64>,
 ) -> Result<Loan> {
-    with_slot(ruby, timeout, |limit| lock(&this.0).loan(dtype, shape, Some(limit)))
+    loan_slot(ruby, timeout, |limit| lock(&this.0).loan(dtype, shape, Some(limit)))
 }
 
 /// The system's error number for a timeout.
@@ -214,24 +222,25 @@ fn loan(
     timeout: Option<f64>,
 ) -> Result<LoanObject> {
     let dtype = parse_dtype(ruby, dtype)?;
-    let loan = loan_slot(ruby, this, &dtype, &shape, timeout)?;
+    let loan = loan_array(ruby, this, &dtype, &shape, timeout)?;
     Ok(LoanObject(Mutex::new(Some(loan))))
 }
 
 /// Copies the elements into a slot, and sends it.
 fn send_array(ruby: &Ruby, this: &SenderObject, array: Wrapped, timeout: Option<f64>) -> Result<()> {
     let source = array.array()?;
-    let loan = loan_slot(ruby, this, source.dtype(), source.shape(), timeout)?;
+    let loan = loan_array(ruby, this, source.dtype(), source.shape(), timeout)?;
     without_lock(|| loan.array().assign(&source, Casting::Checked))??;
     Ok(loan.send_shared()?)
 }
 
 /// Copies the batches of a table into a slot, and sends them.
 fn send_table(ruby: &Ruby, this: &SenderObject, table: Value, timeout: Option<f64>) -> Result<()> {
-    let Some(batches) = tables::batches_of(table) else {
+    let Some(mut batches) = tables::batches_of(table) else {
         return Err(Failure::of_type(ruby, "a Crossdock::Table is sent as a table"));
     };
-    with_slot(ruby, timeout, |limit| lock(&this.0).send_table(&mut batches.clone(), Some(limit)))
+    let loan = loan_slot(ruby, timeout, |limit| loan_for_table(&mut lock(&this.0), Some(limit)))?;
+    Ok(without_lock(|| send_table_in(loan, &mut batches))??)
 }
 
 // ===== a loan
@@ -260,7 +269,7 @@ fn ended(ruby: &Ruby) -> Failure {
 /// A view, or the table in it, as an object; false if the channel is closed.
 fn given(ruby: &Ruby, this: &ReceiverObject, found: Option<DArray>) -> Result<Value> {
     let Some(array) = found else { return Ok(false.into_value_with(ruby)) };
-    this.has_given.store(true, Ordering::Relaxed);
+    this.waited.store(1, Ordering::Relaxed);
     if let Some(file) = table_of(&array)? {
         return tables::of_file(ruby, &file);
     }
@@ -297,8 +306,10 @@ fn receive(ruby: &Ruby, this: &ReceiverObject, timeout: Option<f64>) -> Result<V
     }
     let stalled = || {
         // The sender may wait for the slots of views that are unreachable.
-        if this.has_given.swap(false, Ordering::Relaxed) {
-            ruby.gc_start();
+        let waited = this.waited.load(Ordering::Relaxed);
+        if waited > 0 {
+            this.waited.store(waited.saturating_add(1), Ordering::Relaxed);
+            collect_after(ruby, waited);
         }
     };
     let found = waited(timeout, stalled, |limit| unless_closed(lock(&this.receiver).receive(Some(limit))))?;

@@ -9,7 +9,7 @@ use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::arrow_ipc::IpcFile;
 use crate::exchange::files::set_tables::write_checked;
-use crate::exchange::protocol::channel::{Receiver, Sender};
+use crate::exchange::protocol::channel::{Loan, Receiver, Sender};
 use crate::table::RecordBatchReader;
 
 /// The field of the records that are a table's bytes.
@@ -45,26 +45,45 @@ impl Sender {
         reader: &mut dyn RecordBatchReader,
         timeout: Option<Duration>,
     ) -> Result<()> {
-        let room = self.slot_nbytes();
-        let dtype = DType::packed_record([(FIELD, DType::U8)])?;
-        let mut loan = self.loan(&dtype, &[room], timeout)?;
-        let nbytes = {
-            let (buffer, _) = loan.array().buffer()?;
-            let mut writer = SlotWriter { guard: buffer.share()?, at: 0, is_full: false };
-            match write_checked(&mut writer, reader, true) {
-                Err(_) if writer.is_full => {
-                    let text = format!(
-                        "the table does not fit into a slot, which has {room} bytes; send fewer rows at a time, or make \
-                        the channel with larger slots"
-                    );
-                    return Err(Error::new(Kind::Bounds, text));
-                }
-                written => written.map(|_| writer.at)?,
-            }
-        };
-        loan.shorten(nbytes)?;
-        loan.send().map_err(|rejected| rejected.error)
+        let loan = loan_for_table(self, timeout)?;
+        send_table_in(loan, reader)
     }
+}
+
+/// A slot for a table, which [`send_table_in`] fills.
+///
+/// # Errors
+///
+/// As [`Sender::loan`].
+pub fn loan_for_table(sender: &mut Sender, timeout: Option<Duration>) -> Result<Loan> {
+    let room = sender.slot_nbytes();
+    let dtype = DType::packed_record([(FIELD, DType::U8)])?;
+    sender.loan(&dtype, &[room], timeout)
+}
+
+/// Writes a table into a slot of [`loan_for_table`], and sends it.
+///
+/// # Errors
+///
+/// As [`Sender::send_table`], without those of the loan.
+pub fn send_table_in(mut loan: Loan, reader: &mut dyn RecordBatchReader) -> Result<()> {
+    let room = loan.array().nbytes();
+    let nbytes = {
+        let (buffer, _) = loan.array().buffer()?;
+        let mut writer = SlotWriter { guard: buffer.share()?, at: 0, is_full: false };
+        match write_checked(&mut writer, reader, true) {
+            Err(_) if writer.is_full => {
+                let text = format!(
+                    "the table does not fit into a slot, which has {room} bytes; send fewer rows at a time, or make \
+                    the channel with larger slots"
+                );
+                return Err(Error::new(Kind::Bounds, text));
+            }
+            written => written.map(|_| writer.at)?,
+        }
+    };
+    loan.shorten(nbytes)?;
+    loan.send().map_err(|rejected| rejected.error)
 }
 
 impl Receiver {
