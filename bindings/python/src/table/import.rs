@@ -97,8 +97,8 @@ pub(crate) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     Err(not_a_table(obj)?)
 }
 
-/// The table of an object that is one, and no array; otherwise why its stream is none, if it has one,
-/// which is to be raised if it is no array either.
+/// The table of an object that is one, and no array. Otherwise why its stream is none, if it has
+/// one: to be raised if it is no array either.
 pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, Option<PyErr>>> {
     if let Ok(own) = obj.cast::<Table>() {
         return Ok(Ok(own.get().clone()));
