@@ -101,8 +101,9 @@ order : {'C', 'F', 'K', 'A'}
 copy : bool, default True
     False returns the array itself if it has the dtype already.
 casting : str
-    ``'saturating'`` truncates fractions and gives the nearest number in range. NumPy's values are accepted; with them, as by default,
-    an element that does not fit is an error. Rounding to the nearest float always fits.
+    ``'saturating'`` truncates fractions and gives the nearest number in range; to bool it gives whether a number is not 0, and
+    from complex to real it drops the imaginary part. NumPy's values are accepted; with them, as by default, an element that does
+    not fit is an error. Rounding to the nearest float always fits.
 subok : bool
     Accepted for NumPy's callers.
 

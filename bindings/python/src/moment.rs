@@ -127,6 +127,26 @@ pub(crate) fn common(values: &[Value]) -> Option<crossdock::Result<DType>> {
     all.then(|| DType::scalar(first, ByteOrder::NATIVE))
 }
 
+/// Makes each NaT without a unit one of the kind of the first date or duration with a unit. A
+/// duration stays one.
+pub(crate) fn adopt_units(values: &mut [Value]) {
+    let of = |value: &Value| match *value {
+        Value::DateTime { unit, .. } if unit != TimeUnit::GENERIC => Some((unit, true)),
+        Value::TimeDelta { unit, .. } if unit != TimeUnit::GENERIC => Some((unit, false)),
+        _ => None,
+    };
+    let Some((wanted, is_date)) = values.iter().find_map(of) else { return };
+    for nat in values {
+        match *nat {
+            Value::DateTime { count: NAT, unit: TimeUnit::GENERIC } => *nat = value(NAT, wanted, is_date),
+            Value::TimeDelta { count: NAT, unit: TimeUnit::GENERIC } if !is_date => {
+                *nat = value(NAT, wanted, false);
+            }
+            _ => {}
+        }
+    }
+}
+
 fn value(count: i64, unit: TimeUnit, is_date: bool) -> Value {
     if is_date { Value::DateTime { count, unit } } else { Value::TimeDelta { count, unit } }
 }
@@ -143,6 +163,9 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
         if let Ok(count) = object.extract::<i64>() {
             return Ok(Some(value(count, unit, is_date)));
         }
+    }
+    if wanted.is_none() && object.get_type().name()?.to_string_lossy() == "NaTType" {
+        return Ok(Some(value(NAT, TimeUnit::GENERIC, true))); // adopt_units gives it a unit
     }
     if let Some(exact) = of_pandas(object, wanted)? {
         return from_python(&exact, dtype);

@@ -103,6 +103,7 @@ pub(crate) fn read_to(
     let own = match dtype {
         Some(dtype) => dtype.clone(),
         None => {
+            moment::adopt_units(&mut found.values);
             let own = least(&found.values).raise()?;
             of_one_kind(&own, &found.values)?;
             own

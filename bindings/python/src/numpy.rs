@@ -155,6 +155,10 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DAr
     };
     let refused = |error| errors::producer(py, "__array__(copy=False)", error);
     let first = taken_of(object, &ask().map_err(refused)?, lend_by_any)?;
+    // No elements are shared by any type, and a frame would give the one to which it converts.
+    if first.is_empty() && has_several_types(object) {
+        return Err(PyBufferError::new_err("its columns are of several types, and lie apart"));
+    }
     // Some producers copy nevertheless. If two results that are alive at once share their memory,
     // neither is a copy.
     let second = taken(&ask().map_err(refused)?, lend_by_any)?;
@@ -164,6 +168,12 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DAr
         ));
     }
     Ok(first)
+}
+
+/// Whether an object is a frame, of pandas or Polars, whose columns are of several types.
+fn has_several_types(object: &Bound<'_, PyAny>) -> bool {
+    let dtypes = || object.getattr("dtypes")?.try_iter()?.collect::<PyResult<Vec<_>>>();
+    dtypes().is_ok_and(|all| all.iter().any(|dtype| !dtype.eq(&all[0]).unwrap_or(false)))
 }
 
 /// An array on the copy that `__array__` returns, which `lend_by_any` imports.

@@ -464,6 +464,56 @@ def test_iteration_converts_a_block_at_a_time():
     assert list(parts[:0]) == [] and 4999 in parts and 5000 not in parts
 
 
+def test_tables_without_rows_have_the_types_of_their_columns():
+    full = pa.table({"id": [1 << 60, 2], "v": [1.0, 2.0]})
+    records = np.dtype([("id", "<i8"), ("v", "<f8")])
+    none = pa.array([], pa.int64())
+    for empty in [
+        full.filter(pa.array([False, False])),
+        pa.table({"id": pa.chunked_array([], pa.int64()), "v": pa.chunked_array([], pa.float64())}),
+        full.to_pandas()[:0],
+        full.to_pandas().set_index("id", drop=False)[:0],
+        pl.from_arrow(full)[:0],
+    ]:
+        copy = np.asarray(crossdock.asarray(empty, copy=None))
+        assert copy.shape == (0,) and copy.dtype == records, type(empty)
+        rows = crossdock.table(empty).to_records()
+        assert rows.shape[:1] == (0,) and rows.dtype["v"] == "float64" and rows.dtype["id"] == "int64"
+    # One type for all columns: a matrix, as with rows.
+    one = pa.table({"a": pa.chunked_array([none]), "b": none})
+    assert np.asarray(crossdock.asarray(one.slice(0, 0), copy=None)).shape == (0, 2)
+    with pytest.raises(BufferError, match="several types"):
+        crossdock.asarray(full.to_pandas()[:0])
+    assert np.asarray(crossdock.asarray(full.to_pandas()[["v"]][:0])).shape == (0, 1)
+
+
+def test_records_are_one_for_each_row_whatever_the_columns():
+    pairs, triples = (pa.FixedSizeListArray.from_arrays(pa.array(range(3 * n)), n) for n in (2, 3))
+    pair, triple = ("p", "<i8", (2,)), ("t", "<i8", (3,))
+    for columns, dtype in [
+        ({"p": pairs}, [pair]),
+        ({"p": pairs, "id": [1, 2, 3]}, [pair, ("id", "<i8")]),
+        ({"p": pairs, "t": triples}, [pair, triple]),
+    ]:
+        rows = crossdock.table(columns).to_records()
+        assert rows.shape == (3,) and np.asarray(rows).dtype == np.dtype(dtype)
+        assert rows.tolist() == crossdock.asarray(pa.table(columns), copy=None).tolist()
+
+
+def test_records_keep_the_axes_of_tensors_and_structs():
+    theirs = np.arange(28, dtype="i2").view([("x", "<i2", (2, 3)), ("k", "<i4"), ("s", [("a", "<i2"), ("b", "<i2", (5,))])])
+    table = pa.table(crossdock.to_arrow(theirs, copy=None))
+    for rows in [table, table.slice(1)]:
+        ours = np.asarray(crossdock.table(rows).to_records())
+        assert ours.dtype == theirs.dtype and ours.tobytes() == theirs[len(theirs) - len(rows) :].tobytes()
+    holed = pa.table({"s": pa.array([{"a": 1}, None], pa.struct([("a", pa.int8())]))})
+    with pytest.raises(BufferError, match='1 of 2 elements of column "s" are null'):
+        crossdock.table(holed).to_records()
+    holed = pa.table({"s": pa.array([{"a": 1}, {"a": None}], pa.struct([("a", pa.int8())]))})
+    with pytest.raises(BufferError, match='1 of 2 elements of column "a" are null'):
+        crossdock.table(holed).to_records()
+
+
 def test_arrays_and_records_refuse_nulls_inside_lists_of_a_fixed_size():
     pairs = pa.list_(pa.int32(), 2)
     ours = crossdock.column(pa.array([[1, 2], [None, 4]], pairs))

@@ -88,3 +88,15 @@ def test_lists_of_dates_become_arrays_of_dates():
         ours = crossdock.array(values)
         assert ours.dtype == dtype and ours.tolist() == values
         assert crossdock.array(ours.tolist(), dtype) == ours
+
+
+def test_a_nat_of_pandas_is_of_the_kind_of_the_values_beside_it():
+    pd = pytest.importorskip("pandas")
+    dates = crossdock.array([pd.NaT, pd.Timestamp("2020"), np.datetime64("NaT")])
+    assert dates.dtype == "datetime64[us]" and dates.tolist() == [None, datetime.datetime(2020, 1, 1), None]
+    spans = crossdock.array([[pd.Timedelta(1, "s")], [pd.NaT]])
+    assert spans.dtype == "timedelta64[us]" and spans.tolist() == [[datetime.timedelta(seconds=1)], [None]]
+    with pytest.raises(ValueError, match="several types"):
+        crossdock.array([pd.Timestamp("2020"), np.timedelta64("NaT")])
+    with pytest.raises((TypeError, ValueError)):
+        crossdock.array([1, pd.NaT])

@@ -19,7 +19,7 @@ use crate::copies::copied as copied_of;
 use crate::detach::both_detached;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
-use crate::{pandas, words};
+use crate::{pandas, table, words};
 
 /// What [`take`] returns.
 #[derive(Clone, Copy)]
@@ -257,6 +257,9 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
         Err(Failure::Python(_)) => return Ok(Elements::Unknown(None)),
         Err(failure) => return Ok(Elements::Unknown(Some(failure.raise()))),
     };
+    if chunks.is_empty() && !is_read_once(object)? {
+        return of_no_rows(bare.as_ref().unwrap_or(object));
+    }
     let (mut arrays, mut nulls) = (Vec::new(), None);
     for chunk in chunks {
         if let Some(name) = repeated_name(&chunk) {
@@ -302,6 +305,19 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
         },
         (None, _) => Elements::Unknown(None),
     })
+}
+
+/// What a table without chunks has as elements: its types are those that the chunks would have, and
+/// a copy by another protocol may have one type for all columns.
+fn of_no_rows(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
+    let py = object.py();
+    match table::whole(object).and_then(|table| table.records(py)) {
+        Ok(rows) if is_frame(object)? => Ok(Elements::Copied(matrix(&rows).unwrap_or(rows))),
+        Ok(rows) => Ok(Elements::Copied(rows)),
+        Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+        // A column, or columns that are no records.
+        Err(_) => Ok(Elements::Unknown(None)),
+    }
 }
 
 /// Whether an object is a table of columns, and not one column of structs.

@@ -79,8 +79,8 @@ impl Sender {
     /// Borrow a slot as an array.
     ///
     /// The result is a context manager: the ``with`` statement binds the array, and sends it at the
-    /// end of the block, unless the block raises. Do not write to the array, or to views of it,
-    /// after the block: receivers would see it.
+    /// end of the block, unless the block raises. Keep no view of the array, as of NumPy or PyTorch,
+    /// after the block: nothing stops writes by it, and receivers would see them.
     ///
     /// Parameters
     /// ----------

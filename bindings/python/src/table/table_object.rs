@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crossdock::DArray;
 use crossdock::bindings::{similar, table};
 use crossdock::table::{ColumnType, Field, RecordBatch, Schema};
 use pyo3::IntoPyObjectExt as _;
@@ -64,6 +65,21 @@ impl Table {
     /// The rows of a table without columns count, too.
     fn with_len(schema: Schema, batches: Vec<RecordBatch>, len: usize) -> Self {
         Self { schema, batches, len, places: OnceLock::new(), refused: Vec::new() }
+    }
+
+    /// The rows as records, in new memory.
+    pub(crate) fn records(&self, py: Python<'_>) -> PyResult<DArray> {
+        let convert = || match &self.batches[..] {
+            [] => RecordBatch::empty(self.schema.clone()).and_then(|none| Ok(vec![none.to_records()?])),
+            batches => batches.iter().map(RecordBatch::to_records).collect(),
+        };
+        let records: crossdock::Result<Vec<_>> = py.detach(convert);
+        let records = records.map_err(|error| match error.is_value() {
+            true => errors::refusal(&error),
+            false => errors::exception(&error),
+        })?;
+        joined(py, &records)?
+            .ok_or_else(|| PyValueError::new_err("the batches have records of several types"))
     }
 
     /// The same table, of an import that left these columns out.
@@ -405,6 +421,8 @@ impl Table {
     /// Returns
     /// -------
     /// Array
+    ///     One record for each row. Lists of a fixed size and tensors become sub-arrays, and structs
+    ///     records.
     ///
     /// Raises
     /// ------
@@ -419,16 +437,7 @@ impl Table {
     /// >>> crossdock.table({'x': [1.5, 2.5], 'n': [1, 2]}).to_records().tolist()
     /// [(1.5, 1), (2.5, 2)]
     fn to_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let convert = || self.batches.iter().map(RecordBatch::to_records).collect();
-        let records: crossdock::Result<Vec<_>> = py.detach(convert);
-        let records = records.map_err(|error| match error.is_value() {
-            true => errors::refusal(&error),
-            false => errors::exception(&error),
-        })?;
-        match joined(py, &records)? {
-            Some(all) => wrap(py, all),
-            None => Err(PyValueError::new_err("a table without batches has no records")),
-        }
+        wrap(py, self.records(py)?)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -40,7 +40,11 @@ impl Field {
                 format!("column {:?} is of type {found}, but its field requires {wanted}", self.name());
             return Err(Error::new(Kind::DType, text));
         }
-        let array = column.array()?;
+        self.shaped(column.array()?)
+    }
+
+    /// The array of a column of this field, with the axes of its extension type.
+    pub(super) fn shaped(&self, array: DArray) -> Result<DArray> {
         let Some((FIXED_SHAPE_TENSOR, parameters)) = self.extension() else { return Ok(array) };
         let tensor = TensorShape::parse(&String::from_utf8_lossy(parameters))?;
         let (rows, inner) = array.shape().split_at(1);

@@ -71,6 +71,15 @@ impl RecordBatch {
         Ok(Self { schema, columns, offset: 0, len })
     }
 
+    /// A batch of no rows.
+    #[cfg(feature = "arrow-ipc")]
+    #[doc(hidden)]
+    pub fn empty(schema: Schema) -> Result<Self> {
+        let columns = schema.fields().iter().map(|field| Column::empty(field.column_type()));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Self::new(schema, columns, 0)
+    }
+
     /// Named columns, in place, with a schema of nullable fields. O(columns).
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::table::column::Column;
+use crate::table::column_type::ColumnType;
+use crate::table::field::Field;
 use crate::table::record_batch::RecordBatch;
 
 impl RecordBatch {
@@ -41,29 +43,49 @@ impl RecordBatch {
         Self::new(schema, columns.into_iter().map(|(column, _)| column), records.len())
     }
 
-    /// The rows as an array of packed records, in new memory. Copies, and counts, all columns in
-    /// one pass ([`DArray::from_columns`]).
+    /// The rows as an array of packed records, one for each row, in new memory. Lists of a fixed
+    /// size and tensors become sub-arrays, and structs records. Copies, and counts, all columns in
+    /// one pass ([`DArray::from_columns_of_shape`]), and those of structs once for each level.
     ///
     /// # Errors
     ///
     /// `is_value` if elements are null, with their number: [`Column::fill_nulls`] first;
     /// `is_unsupported` for columns without a fixed width, decimals, whose scale a record would
     /// lose, and dictionaries; as [`DArray::from_columns`]: names that are empty or repeated, no
-    /// columns.
+    /// columns, structs without fields.
     pub fn to_records(&self) -> Result<DArray> {
-        let mut arrays = Vec::new();
-        for (field, column) in self.schema().fields().iter().zip(self.columns()) {
-            let (column, name) = (column?, field.name());
-            let nulls = column.null_count()?;
-            if nulls > 0 {
-                let text = format!("{nulls} of {} elements of column {name:?} are null", column.len());
-                return Err(Error::new(Kind::Value, text));
-            }
-            let array =
-                column.value_array().map_err(|error| error.within(format_args!("column {name:?}")))?;
-            arrays.push((name, array));
-        }
-        let named: Vec<(&str, &DArray)> = arrays.iter().map(|(name, array)| (*name, array)).collect();
-        DArray::from_columns(&named)
+        let columns = self.schema().fields().iter().zip(self.columns());
+        let columns = columns.map(|(field, column)| Ok((field, column?))).collect::<Result<Vec<_>>>()?;
+        joined(self.len(), &columns)
     }
+}
+
+/// Columns of `rows` elements each as the fields of records.
+fn joined(rows: usize, columns: &[(&Field, Column)]) -> Result<DArray> {
+    let array = |(field, column): &(&Field, Column)| elements(field, column);
+    let arrays = columns.iter().map(array).collect::<Result<Vec<_>>>()?;
+    let named: Vec<_> = columns.iter().map(|(field, _)| field.name()).zip(&arrays).collect();
+    match named.is_empty() {
+        true => DArray::from_columns(&named),
+        false => DArray::from_columns_of_shape(&[rows], &named),
+    }
+}
+
+/// The elements of a column, of which none may be null.
+fn elements(field: &Field, column: &Column) -> Result<DArray> {
+    let (nulls, len, name) = (column.null_count()?, column.len(), field.name());
+    if nulls > 0 {
+        let text = format!("{nulls} of {len} elements of column {name:?} are null");
+        return Err(Error::new(Kind::Value, text));
+    }
+    let array = match column.column_type() {
+        ColumnType::Struct(fields) => {
+            let rows = column.offset()..column.offset() + len;
+            let parts = fields.iter().zip(column.children());
+            let parts = parts.map(|(field, part)| Ok((field, part.slice(rows.clone())?)));
+            parts.collect::<Result<Vec<_>>>().and_then(|parts| joined(len, &parts))
+        }
+        _ => column.value_array().and_then(|array| field.shaped(array)),
+    };
+    array.map_err(|error| error.within(format_args!("column {name:?}")))
 }

@@ -363,6 +363,10 @@ fn records_and_batches_are_copies_of_each_other() {
         one.equals(&other).unwrap()
     };
     assert!(equals("price") && equals("n"));
+    let pairs = Column::from_array(Array::from_vec((0..6i16).collect(), [3, 2]).unwrap()).unwrap();
+    let rows =
+        RecordBatch::from_columns([("pair", pairs)]).unwrap().slice(1..3).unwrap().to_records().unwrap();
+    assert_eq!((rows.shape(), rows.dtype().itemsize()), (&[2][..], 4));
     let nulls = ColumnParts { validity: Some(buffer(&[1u8])), ..parts(2, vec![buffer(&[1u8, 2])]) };
     let nulls = Column::new(ColumnType::Fixed(DType::U8), nulls, Checks::Shape).unwrap();
     let error = RecordBatch::from_columns([("x", nulls)]).unwrap().to_records().unwrap_err();

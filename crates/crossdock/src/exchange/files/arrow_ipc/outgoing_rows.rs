@@ -17,7 +17,7 @@ use crate::exchange::files::npy::NpyMember;
 use crate::exchange::files::outgoing::OutgoingArray;
 use crate::kernel::Casting;
 use crate::layout::Order;
-use crate::table::{Column, ColumnType, RecordBatch};
+use crate::table::{Column, ColumnType, Field, RecordBatch, Schema};
 
 /// The memory for converted elements, unless it is set.
 const MEMORY: usize = 64 << 20;
@@ -110,9 +110,7 @@ impl OutgoingRows {
     /// As [`OutgoingRows::column`] and [`RecordBatch::to_records`].
     pub fn records(file: &IpcFile, columns: &[usize], counts: &RowCounts) -> Result<Self> {
         columns.iter().try_for_each(|&index| Self::column(file, index, counts).map(drop))?;
-        let schema = file.schema();
-        let empty = schema.fields().iter().map(|field| Column::empty(field.column_type()));
-        let empty = RecordBatch::new(schema.clone(), empty.collect::<Result<Vec<_>>>()?, 0)?;
+        let empty = RecordBatch::empty(file.schema().clone())?;
         let dtype = records(&empty.select(columns)?)?.dtype().clone();
         Ok(Self::new(file, RowsPart::Records(columns.to_vec()), dtype, vec![counts.rows]))
     }
@@ -215,19 +213,19 @@ fn with_dates(ty: &ColumnType, array: DArray) -> Result<DArray> {
 
 /// The rows as records, with NumPy's dates.
 fn records(rows: &RecordBatch) -> Result<DArray> {
-    let named = rows.schema().fields().iter().zip(rows.columns()).map(|(field, column)| {
-        let column = column?;
-        Ok((
-            field.name(),
-            match field.column_type() {
-                ty @ ColumnType::Date32 => {
-                    Column::from_array(with_dates(ty, entries::array(field, &column)?)?)?
-                }
-                _ => column,
-            },
-        ))
-    });
-    RecordBatch::from_columns(named.collect::<Result<Vec<_>>>()?)?.to_records()
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
+        let (field, column) = match (field.column_type(), column?) {
+            (ty @ ColumnType::Date32, column) => {
+                let dates = Column::from_array(with_dates(ty, entries::array(field, &column)?)?)?;
+                (Field::new(field.name(), dates.column_type().clone())?, dates)
+            }
+            (_, column) => (field.clone(), column),
+        };
+        fields.push(field);
+        columns.push(column);
+    }
+    RecordBatch::new(Schema::new(fields), columns, rows.len())?.to_records()
 }
 
 #[cfg(feature = "npz")]
