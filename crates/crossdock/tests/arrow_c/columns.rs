@@ -363,10 +363,13 @@ fn records_and_batches_are_copies_of_each_other() {
         one.equals(&other).unwrap()
     };
     assert!(equals("price") && equals("n"));
-    let pairs = Column::from_array(Array::from_vec((0..6i16).collect(), [3, 2]).unwrap()).unwrap();
+    let items = numbers(&[1, 2, 3, 4, 5, 6]);
+    let item = Arc::new(Field::new("item", items.column_type().clone()).unwrap());
+    let pairs = ColumnParts { len: 3, children: vec![items], ..ColumnParts::default() };
+    let pairs = Column::new(ColumnType::FixedList { item, len: 2 }, pairs, Checks::Shape).unwrap();
     let rows =
         RecordBatch::from_columns([("pair", pairs)]).unwrap().slice(1..3).unwrap().to_records().unwrap();
-    assert_eq!((rows.shape(), rows.dtype().itemsize()), (&[2][..], 4));
+    assert_eq!((rows.shape(), rows.to_string().as_str()), (&[2][..], "[([3, 4],) ([5, 6],)]"));
     let nulls = ColumnParts { validity: Some(buffer(&[1u8])), ..parts(2, vec![buffer(&[1u8, 2])]) };
     let nulls = Column::new(ColumnType::Fixed(DType::U8), nulls, Checks::Shape).unwrap();
     let error = RecordBatch::from_columns([("x", nulls)]).unwrap().to_records().unwrap_err();
