@@ -8,6 +8,7 @@ use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema}
 use crossdock::bindings::arrow::{self, ArrowStream, Imported};
 use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
+use crossdock::table::{Checks, RecordBatch, RecordBatchReader};
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ use crate::copies::copied as copied_of;
 use crate::detach::both_detached;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
-use crate::{pandas, table, words};
+use crate::{pandas, words};
 
 /// What [`take`] returns.
 #[derive(Clone, Copy)]
@@ -311,13 +312,21 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
 /// a copy by another protocol may have one type for all columns.
 fn of_no_rows(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
     let py = object.py();
-    match table::whole(object).and_then(|table| table.records(py)) {
-        Ok(rows) if is_frame(object)? => Ok(Elements::Copied(matrix(&rows).unwrap_or(rows))),
-        Ok(rows) => Ok(Elements::Copied(rows)),
-        Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+    let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
+        return Ok(Elements::Unknown(None));
+    };
+    let capsule = method.call0().map_err(|error| errors::producer(py, "__arrow_c_stream__()", error))?;
+    let stream = unboxed::<ArrowArrayStream>(&capsule, "__arrow_c_stream__")?;
+    // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
+    // as moved. Its content is as the protocol requires.
+    let stream = unsafe { arrow::import_stream(stream, Checks::Shape) };
+    let rows = stream.and_then(|stream| RecordBatch::empty(stream.schema().clone())?.to_records());
+    Ok(match rows {
+        Ok(rows) if is_frame(object)? => Elements::Copied(matrix(&rows).unwrap_or(rows)),
+        Ok(rows) => Elements::Copied(rows),
         // A column, or columns that are no records.
-        Err(_) => Ok(Elements::Unknown(None)),
-    }
+        Err(_) => Elements::Unknown(None),
+    })
 }
 
 /// Whether an object is a table of columns, and not one column of structs.

@@ -79,7 +79,7 @@ impl Sender {
     /// Borrow a slot as an array.
     ///
     /// The result is a context manager: the ``with`` statement binds the array, and sends it at the
-    /// end of the block, unless the block raises. Keep no view of the array, as of NumPy or PyTorch,
+    /// end of the block, unless the block raises. Keep no view of the array, as of NumPy,
     /// after the block: nothing stops writes by it, and receivers would see them.
     ///
     /// Parameters

@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// The rows as records, in new memory.
-    pub(crate) fn records(&self, py: Python<'_>) -> PyResult<DArray> {
+    fn records(&self, py: Python<'_>) -> PyResult<DArray> {
         let convert = || match &self.batches[..] {
             [] => RecordBatch::empty(self.schema.clone()).and_then(|none| Ok(vec![none.to_records()?])),
             batches => batches.iter().map(RecordBatch::to_records).collect(),
@@ -421,8 +421,8 @@ impl Table {
     /// Returns
     /// -------
     /// Array
-    ///     One record for each row. Lists of a fixed size and tensors become sub-arrays, and structs
-    ///     records.
+    ///     One record for each row. Lists of a fixed size and tensors become sub-arrays, and
+    ///     structs records.
     ///
     /// Raises
     /// ------
