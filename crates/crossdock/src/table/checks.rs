@@ -45,7 +45,6 @@ impl Column {
     }
 
     /// A column of no elements.
-    #[cfg(feature = "arrow-ipc")]
     pub(crate) fn empty(ty: &ColumnType) -> Result<Self> {
         let (count, _) = ty.storage().buffer_count();
         let is_dictionary = matches!(ty, ColumnType::Dictionary { .. });

@@ -72,7 +72,6 @@ impl RecordBatch {
     }
 
     /// A batch of no rows.
-    #[cfg(feature = "arrow-ipc")]
     #[doc(hidden)]
     pub fn empty(schema: Schema) -> Result<Self> {
         let columns = schema.fields().iter().map(|field| Column::empty(field.column_type()));
