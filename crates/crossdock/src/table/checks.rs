@@ -2,7 +2,6 @@
 //!
 //! Reasons: `DESIGN.md`, "Checked offsets are believed in constant memory only".
 
-#[cfg(feature = "arrow-ipc")]
 use crate::buffer::Buffer;
 use crate::error::{Result, short};
 use crate::table::column::{Column, ColumnParts};
