@@ -72,7 +72,8 @@ module Crossdock
       include Transient
 
       # Borrows a slot as a writable array, which is sent at the end of the block, unless the block is
-      # left by an exception, `break` or `throw`. The array is released then.
+      # left by an exception, `break` or `throw`. The array is released then. Keep no part of it after the
+      # block: nothing stops writes by it, and receivers would see them.
       #
       # @param shape [Integer, ::Array<Integer>]
       # @param dtype [Symbol, String, Hash]
