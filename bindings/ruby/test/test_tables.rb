@@ -111,6 +111,13 @@ class TestTables < Test::Unit::TestCase
     assert_raise(EncodingError) { Crossdock.column(["\xff"]) }
   end
 
+  def test_no_part_of_a_moment_is_lost
+    moment = DateTime.new(2024, 1, 2, 3, 4, Rational(11, 2))
+    assert_equal [moment.to_time, nil], Crossdock.column([moment, nil]).to_a
+    assert_raise(RangeError) { Crossdock.column([Time.at(Rational(1, 3))]) }
+    assert_raise(TypeError) { Crossdock.column([Date.new(2024, 1, 1), moment]) }
+  end
+
   def test_columns_of_arrays_are_in_place
     prices = Crossdock::Array.new(PRICES)
     table = parts(prices)

@@ -100,6 +100,11 @@ impl Moment {
 ///
 /// `RangeError` if the unit does not express it exactly, or the count does not fit.
 pub(crate) fn from_ruby(ruby: &Ruby, value: Value, moment: Moment, unit: TimeUnit) -> Result<Element> {
+    Ok(Element::DateTime { count: count(ruby, value, moment, unit)?, unit })
+}
+
+/// The count of an element, with the errors of [`from_ruby`].
+pub(crate) fn count(ruby: &Ruby, value: Value, moment: Moment, unit: TimeUnit) -> Result<i64> {
     let kind = ScalarKind::DateTime(unit);
     // Of a DateTime: a Time has no such method before the library `date` is loaded.
     let shown: Value = match moment {
@@ -123,8 +128,7 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, moment: Moment, unit: TimeUni
         }
     };
     // The least count is NaT.
-    let count = count.filter(|&count| count != NAT).ok_or_else(misfit)?;
-    Ok(Element::DateTime { count, unit })
+    count.filter(|&count| count != NAT).ok_or_else(misfit)
 }
 
 /// The seconds since 1970, as a Rational or an Integer.

@@ -9,7 +9,7 @@ use magnus::encoding::EncodingCapable;
 use magnus::{RArray, RString, Ruby, Value, prelude::*};
 
 use crate::error::{Failure, Result};
-use crate::moment::EPOCH;
+use crate::moment::{self, EPOCH, Moment};
 use crate::nested;
 use crate::value::{characters, describe};
 
@@ -96,14 +96,10 @@ fn kind(ruby: &Ruby, items: RArray, first: Value) -> Result<Kind> {
     if first.is_kind_of(ruby.class_true_class()) || first.is_kind_of(ruby.class_false_class()) {
         return Ok(Kind::Boolean);
     }
-    if first.is_kind_of(ruby.class_time()) {
-        return Ok(Kind::Moments);
-    }
-    // Only a program that has loaded the library has objects of the class.
-    let date: std::result::Result<Value, _> = ruby.class_object().const_get("Date");
-    Ok(match date {
-        Ok(date) if date.funcall::<_, _, bool>("===", (first,))? => Kind::Days,
-        _ => Kind::Numbers,
+    Ok(match Moment::of(ruby, first) {
+        Some(Moment::Time) => Kind::Moments,
+        Some(Moment::Date) => Kind::Days,
+        None => Kind::Numbers,
     })
 }
 
@@ -148,7 +144,8 @@ fn days(ruby: &Ruby, items: RArray) -> Result<Vec<i32>> {
             days.push(0);
             continue;
         }
-        if !item.respond_to("jd", false)? {
+        // A DateTime, which is a Date, has a time of day.
+        if !item.respond_to("jd", false)? || item.respond_to("hour", false)? {
             return Err(unlike(ruby, index, item));
         }
         let day = item.funcall::<_, _, i64>("jd", ())? - EPOCH;
@@ -167,14 +164,10 @@ fn moments(ruby: &Ruby, items: RArray) -> Result<Vec<i64>> {
             moments.push(0);
             continue;
         }
-        if !item.is_kind_of(ruby.class_time()) {
+        if !item.is_kind_of(ruby.class_time()) && Moment::of(ruby, item) != Some(Moment::Time) {
             return Err(unlike(ruby, index, item));
         }
-        let (seconds, nanoseconds): (i64, i64) = (item.funcall("to_i", ())?, item.funcall("nsec", ())?);
-        let count = seconds.checked_mul(1_000_000_000).and_then(|count| count.checked_add(nanoseconds));
-        moments.push(count.ok_or_else(|| {
-            Failure::misfit(ruby, ruby.integer_from_i64(seconds), "a timestamp of nanoseconds")
-        })?);
+        moments.push(moment::count(ruby, item, Moment::Time, TimeUnit::NANOSECOND)?);
     }
     Ok(moments)
 }
