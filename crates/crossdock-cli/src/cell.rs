@@ -6,6 +6,7 @@ use crossdock::element::{TimeUnit, Value};
 use crossdock::table::{Column, ColumnType, ColumnValue};
 
 use crate::failure::Result;
+use crate::terminal;
 
 /// One element of a column: as NumPy shows elements, or `null`.
 pub(crate) fn cell(column: &Column, row: usize) -> Result<String> {
@@ -21,7 +22,7 @@ pub(crate) fn show(ty: &ColumnType, value: &ColumnValue, text: &mut String) -> R
     let _ = match (value, ty) {
         (ColumnValue::Element(value), ColumnType::Fixed(dtype)) => write!(text, "{}", value.display(dtype)),
         (ColumnValue::Element(value), ColumnType::Timestamp { zone: Some(zone), .. }) => {
-            write!(text, "{value}Z[{zone}]")
+            write!(text, "{value}Z[{}]", terminal::shown(zone))
         }
         (ColumnValue::Element(value @ Value::TimeDelta { count, unit }), ColumnType::Time(_)) => {
             match time_of_day(*count, *unit) {

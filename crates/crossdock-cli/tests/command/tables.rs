@@ -384,6 +384,10 @@ fn times_are_those_of_iso_8601_and_bytes_have_one_notation_in_csv() {
     let from = of_types(&folder, "late.arrow", &types[1..], &[86_400_000_000, -1]);
     let text = answer(&run(["cat", &from]));
     assert_eq!(text, "86400000000 microseconds\n-1 microseconds\n");
+    // A terminal does not act on what a file calls its zone.
+    let zone = ColumnType::Timestamp { unit: TimeUnit::SECOND, zone: Some("\x1b]0;x\x07".into()) };
+    let from = of_types(&folder, "hostile.arrow", &[("zone", zone)], &[0]);
+    assert_eq!(answer(&run(["cat", &from])), "1970-01-01T00:00:00Z[\\x1b]0;x\\x07]\n");
 
     let bytes = Buffer::from_static(b"\x00\xffa\\\n\x7fbc").unwrap();
     let parts = ColumnParts { len: 4, buffers: vec![bytes.clone()], ..ColumnParts::default() };
