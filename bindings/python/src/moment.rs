@@ -164,10 +164,14 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
             return Ok(Some(value(count, unit, is_date)));
         }
     }
-    if wanted.is_none() && object.get_type().name()?.to_string_lossy() == "NaTType" {
-        return Ok(Some(value(NAT, TimeUnit::GENERIC, true))); // adopt_units gives it a unit
+    let name = object.get_type().name()?;
+    let name = name.to_string_lossy();
+    if name == "NaTType" {
+        // `adopt_units` gives it a unit.
+        let (unit, is_date) = wanted.unwrap_or((TimeUnit::GENERIC, true));
+        return Ok(Some(value(NAT, unit, is_date)));
     }
-    if let Some(exact) = of_pandas(object, wanted)? {
+    if let Some(exact) = of_pandas(object, &name)? {
         return from_python(&exact, dtype);
     }
     if let Ok(delta) = object.cast::<PyDelta>() {
@@ -218,18 +222,13 @@ pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(matches!(name.to_string_lossy().as_ref(), "datetime64" | "timedelta64"))
 }
 
-/// The NumPy value of a pandas date or duration. These are instances of Python's own classes, which
-/// would lose the nanoseconds, or that the value is NaT.
-fn of_pandas<'py>(
-    object: &Bound<'py, PyAny>,
-    wanted: Option<(TimeUnit, bool)>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// The NumPy value of a pandas date or duration with nanoseconds, by the name of its class. These
+/// are instances of Python's own classes, which would lose the nanoseconds.
+fn of_pandas<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = object.py();
-    let name = object.get_type().name()?;
-    let part = match name.to_string_lossy().as_ref() {
+    let part = match name {
         "Timestamp" => intern!(py, "nanosecond"),
         "Timedelta" => intern!(py, "nanoseconds"),
-        "NaTType" if wanted.is_some() => return Ok(Some(py.None().into_bound(py))),
         _ => return Ok(None),
     };
     let Some(nanoseconds) = object.getattr_opt(part)? else { return Ok(None) };

@@ -44,7 +44,7 @@ module Crossdock
     #   (`"<f4"`), a template of `Array#pack` (`"iqc"`, and with C's alignment `"|iqc"`), a Hash of
     #   fields, `[dtype, lengths]` for a sub-array, or a class ({record}). NumPy's spellings
     #   with a width come first (`"i4"` is `:int32`); single letters are those of `pack` (`"l"` has
-    #   4 bytes)
+    #   4 bytes), except a lone `S`, `U`, `V`, `M` or `m`, which is NumPy's
     # @param names [::Array<Symbol, String>, nil] the names of the fields, which are `f0`, `f1`, … in
     #   a template
     # @param align [Boolean] whether the fields of a Hash are where C aligns them

@@ -3,36 +3,21 @@
 use ndarray::{ArrayView, Dim};
 
 use crate::array::{Array, DArray};
-use crate::element::{DType, Element};
+use crate::dispatch_dtype;
+use crate::element::Element;
 use crate::error::Error;
 use crate::memory::racy::Pinned;
 use crate::view::{Reason, Refusal, Request};
 
-/// The number types of Rust.
-const NUMBERS: [DType; 10] = [
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::F32,
-    DType::F64,
-];
-
 /// Requests a view of `ndarray`, which has static types: here for numbers and up to 6 axes. Of the
 /// type, only its size and its alignment matter: one number type of each size stands for all.
 pub(super) fn view(array: &DArray) -> Result<(), Refusal> {
-    if !NUMBERS.contains(array.dtype()) {
-        return Err(unsupported(format!("{} is not a number type of Rust", array.dtype().brief())));
-    }
-    match array.dtype().itemsize() {
-        1 => of_type::<u8>(array),
-        2 => of_type::<u16>(array),
-        4 => of_type::<u32>(array),
-        _ => of_type::<u64>(array),
+    match dispatch_dtype!(array.dtype(), T => size_of::<T>()) {
+        Ok(1) => of_type::<u8>(array),
+        Ok(2) => of_type::<u16>(array),
+        Ok(4) => of_type::<u32>(array),
+        Ok(_) => of_type::<u64>(array),
+        Err(_) => Err(unsupported(format!("{} is not a number type of Rust", array.dtype().brief()))),
     }
 }
 
