@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use crossdock::exchange::files::{Format, SaveOptions};
 
 use crate::cat::rows::{Stop, Style};
+use crate::cat::tables::CatInput;
 use crate::failure::{Failure, Result};
 use crate::open::Opened;
 use crate::source::Source;
@@ -65,13 +66,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         true => Style::Csv { has_header: !args.no_header, is_shown: is_terminal },
         false => Style::Text,
     };
-    if let Some(table) = tables::find(args)? {
-        let written = writing(|writer| tables::write(&table, style, writer))?;
-        // If the file shrank, that is the cause of any other error.
-        table.file.buffer().fault().map_or(Ok(()), |fault| Err(Failure::shrank(&table.path, fault)))?;
-        return finish(written, &table.path);
-    }
-    let opened = args.source.open(false)?;
+    let opened = match tables::find(args)? {
+        CatInput::Array(opened) => opened,
+        CatInput::Rows(table) => {
+            let written = writing(|writer| tables::write(&table, style, writer))?;
+            // If the file shrank, that is the cause of any other error.
+            table.file.buffer().fault().map_or(Ok(()), |fault| Err(Failure::shrank(&table.path, fault)))?;
+            return finish(written, &table.path);
+        }
+    };
     let written = writing(|writer| match args.bytes {
         true => write_bytes(&opened, writer),
         false => rows::write(&opened.view, style, writer, || opened.check()),

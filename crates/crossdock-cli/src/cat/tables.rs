@@ -9,25 +9,43 @@ use crate::cat::Args;
 use crate::cat::rows::{Stop, Style, csv, csv_bytes};
 use crate::cell::{cell, show, values_of};
 use crate::failure::Result;
-use crate::open::TableTarget;
+use crate::open::{Opened, TableTarget, not_of_table};
 
 /// A null that is the only field of its row in CSV; a text that is the same is in quotes.
 const NULL: &str = "null";
 
-/// The table whose rows are written: a whole one, or a column that is no array. `None` for arrays.
-pub(super) fn find(args: &Args) -> Result<Option<TableTarget>> {
-    if args.bytes || args.source.at.is_some() || args.source.raw.is_some() {
-        return Ok(None);
+/// What the command writes.
+pub(super) enum CatInput {
+    /// An array in a file, also a column that is one.
+    Array(Opened),
+    /// The rows of a whole table, or of a column that is no array.
+    Rows(TableTarget),
+}
+
+/// Opens what the arguments name.
+pub(super) fn find(args: &Args) -> Result<CatInput> {
+    let array = || args.source.open(false).map(CatInput::Array);
+    if args.source.at.is_some() || args.source.raw.is_some() {
+        return array();
     }
-    let table = TableTarget::open(&args.source.target)?;
-    // Arrays lack the meaning of times of day, dates and zones.
-    let is_array = |index: usize, table: &TableTarget| {
-        let ty = table.file.schema().fields()[index].column_type();
-        let has_dtype =
-            matches!(ty, ColumnType::Fixed(_) | ColumnType::Boolean | ColumnType::FixedList { .. });
-        has_dtype && args.source.open(false).is_ok()
-    };
-    Ok(table.filter(|table| table.column.is_none_or(|index| !is_array(index, table))))
+    let Some(table) = TableTarget::open(&args.source.target)? else { return array() };
+    let fields = table.file.schema().fields();
+    match table.column {
+        // The only column of a table needs no name.
+        None if args.bytes && fields.len() > 1 => Err(not_of_table(&table.path, "--bytes")),
+        _ if args.bytes => array(),
+        // Arrays lack the meaning of times of day, dates and zones.
+        Some(index) if has_dtype(fields[index].column_type()) => match array() {
+            Err(failure) if !failure.is_shrunk() => Ok(CatInput::Rows(table)),
+            found => found,
+        },
+        _ => Ok(CatInput::Rows(table)),
+    }
+}
+
+/// Whether the dtype of an array of such elements says all that the type of the column says.
+fn has_dtype(ty: &ColumnType) -> bool {
+    matches!(ty, ColumnType::Fixed(_) | ColumnType::Boolean | ColumnType::FixedList { .. })
 }
 
 /// Writes all rows, of which one batch at a time is in memory.

@@ -317,8 +317,9 @@ fn rows_of_tables_are_lines_of_text_and_csv() {
         assert_eq!(cat(":.price[::2]", &[]), "2.5\n0.5\n");
         let named = answer(&run(["complete", "--", "cat", &format!("{from}:n")]));
         assert_eq!(named, format!("{from}:name\n"));
-        let said = refusal(&run(["cat", &from, "--bytes"]), 1);
-        assert!(said.contains("name one"), "{said}");
+        let said = refusal(&run(["cat", &from, "--bytes"]), 2);
+        assert!(said.contains("--bytes applies to arrays") && said.contains("name a column"), "{said}");
+        assert_eq!(run(["cat", &format!("{from}:price"), "--bytes"]).stdout.len(), 4 * 8);
     }
     // Lists have all their items, and are one field of CSV.
     let lists = Column::from_array(Array::from_vec((0..24u8).collect(), [24]).unwrap()).unwrap();
