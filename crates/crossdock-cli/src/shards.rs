@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crossdock::bindings::files::Target;
 use crossdock::bindings::{similar, system_text};
+use crossdock::exchange::files::Format;
 use crossdock::exchange::files::raw::Description;
 use serde::Deserialize;
 
@@ -138,6 +139,11 @@ impl Archives {
     pub(crate) fn is_by_name(&self) -> bool {
         let is_one = |file: &Archive| !file.contents.format().has_names() || file.is_named();
         self.index.is_some() || !self.files.iter().any(is_one)
+    }
+
+    /// Whether the target is a table, or is in one.
+    pub(crate) fn is_table(&self) -> bool {
+        self.files.iter().any(|file| file.contents.format() == Format::Arrow)
     }
 
     /// The names of all arrays, also of those that cannot be opened.

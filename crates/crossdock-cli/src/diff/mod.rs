@@ -129,7 +129,8 @@ impl Args {
         let (a, b) = (open(&self.a)?, open(&self.b)?);
         let targets = [&self.a, &self.b].map(|target| terminal::path(Path::new(target)));
         let mut diff = FileDiff { targets, ..FileDiff::default() };
-        let tables = Tables::open(&self.a, &self.b)?;
+        // Only tables are opened a second time, for the types of their columns.
+        let tables = if a.is_table() && b.is_table() { Tables::open(&self.a, &self.b)? } else { None };
         if a.is_by_name() && b.is_by_name() {
             match &tables {
                 Some(tables) => self.compare_tables(&a, &b, tables, &mut diff)?,
