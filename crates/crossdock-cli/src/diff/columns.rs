@@ -1,6 +1,7 @@
 //! Compares columns of two tables that are no arrays: text, lists, columns with nulls, element by
 //! element.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -242,17 +243,20 @@ fn compared(rule: Rule, a: &ColumnValue, b: &ColumnValue) -> Result<Compared> {
             a.len() != b.len() || any(rule, a.values().zip(b.values()).map(|(a, b)| Ok((a?, b?))))?
         }
         (ColumnValue::Struct(a), ColumnValue::Struct(b)) => {
-            a.len() != b.len() || any(rule, a.iter().zip(b).map(|(a, b)| Ok((a.clone(), b.clone()))))?
+            a.len() != b.len() || any(rule, a.iter().zip(b).map(Ok))?
         }
         (a, b) => a != b,
     };
     Ok(Compared { differs, ..Compared::default() })
 }
 
-/// Whether the values of any pair differ.
-fn any(rule: Rule, mut pairs: impl Iterator<Item = Result<(ColumnValue, ColumnValue)>>) -> Result<bool> {
-    pairs.try_fold(false, |found, pair| {
+/// Whether the values of any pair differ. Stops at the first that does.
+fn any<V: Borrow<ColumnValue>>(rule: Rule, pairs: impl Iterator<Item = Result<(V, V)>>) -> Result<bool> {
+    for pair in pairs {
         let (a, b) = pair?;
-        Ok(found || compared(rule, &a, &b)?.differs)
-    })
+        if compared(rule, a.borrow(), b.borrow())?.differs {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
