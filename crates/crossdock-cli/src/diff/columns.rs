@@ -4,7 +4,6 @@
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::ops::ControlFlow;
 
 use crossdock::exchange::files::arrow_ipc::IpcFile;
 use crossdock::table::{Column, ColumnType, ColumnValue, Field};
@@ -13,7 +12,7 @@ use crate::cell::cell;
 use crate::diff::compare::DiffPlan;
 use crate::diff::elements::Differences;
 use crate::diff::rule::{Compared, Rule};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::open::TableTarget;
 
 /// Two columns, compared.
@@ -143,10 +142,11 @@ fn compare(columns: [(&TableTarget, usize); 2], plan: DiffPlan) -> Result<Column
     if lens[0] != lens[1] {
         return Ok(diff);
     }
-    let tally = tally(columns, plan)?;
+    let mut cursors = columns.map(Cursor::new);
+    let tally = tally(&mut cursors, plan)?;
     let texts = |row: usize| -> Result<[String; 2]> {
-        let [a, b] = columns.map(|(table, index)| cell_at(&table.file, index, row));
-        Ok([a?, b?])
+        let [a, b] = &cursors;
+        Ok([a.text(row)?, b.text(row)?])
     };
     diff.places = Places {
         first: tally.first.map(texts).transpose()?,
@@ -173,10 +173,8 @@ impl DiffPlan {
 }
 
 /// Compares all elements, whatever the batches of the tables are.
-fn tally(columns: [(&TableTarget, usize); 2], plan: DiffPlan) -> Result<Differences> {
+fn tally([a, b]: &mut [Cursor<'_>; 2], plan: DiffPlan) -> Result<Differences> {
     let mut tally = Differences::default();
-    let [mut a, mut b] =
-        columns.map(|(table, index)| Cursor { file: &table.file, index, batch: 0, column: None });
     let mut row = 0;
     let mut starts = [0; 2];
     while let (Some(one), Some(other)) = (a.at(&mut starts[0])?, b.at(&mut starts[1])?) {
@@ -198,42 +196,43 @@ fn tally(columns: [(&TableTarget, usize); 2], plan: DiffPlan) -> Result<Differen
 struct Cursor<'a> {
     file: &'a IpcFile,
     index: usize,
-    /// The number of the next batch.
-    batch: usize,
     column: Option<Column>,
+    /// The number of rows up to the end of each batch that was read.
+    ends: Vec<usize>,
 }
 
-impl Cursor<'_> {
+impl<'a> Cursor<'a> {
+    fn new((table, index): (&'a TableTarget, usize)) -> Self {
+        Self { file: &table.file, index, column: None, ends: Vec::new() }
+    }
+
     /// The column of the batch that has the row `start`, which is counted from 0 again at a new
     /// one; `None` after the last row.
     fn at(&mut self, start: &mut usize) -> Result<Option<&Column>> {
         while self.column.as_ref().is_none_or(|column| *start >= column.len()) {
-            if self.batch >= self.file.len() {
+            let batch = self.ends.len();
+            if batch >= self.file.len() {
                 return Ok(None);
             }
             *start = 0;
-            self.column = Some(self.file.column(self.batch, self.index)?);
-            self.batch += 1;
+            let column = self.file.column(batch, self.index)?;
+            self.ends.push(self.before(batch) + column.len());
+            self.column = Some(column);
         }
         Ok(self.column.as_ref())
     }
-}
 
-/// The element of a row, counted from the first batch on.
-fn cell_at(file: &IpcFile, index: usize, row: usize) -> Result<String> {
-    let found = (0..file.len()).try_fold(row, |row, batch| {
-        let column = match file.column(batch, index) {
-            Ok(column) => column,
-            Err(error) => return ControlFlow::Break(Err(error.into())),
-        };
-        match row.checked_sub(column.len()) {
-            Some(rest) => ControlFlow::Continue(rest),
-            None => ControlFlow::Break(cell(&column, row)),
-        }
-    });
-    found
-        .break_value()
-        .unwrap_or_else(|| Err(Failure::new("the file changed: it has fewer rows than before")))
+    /// The number of rows before a batch, at most the next one.
+    fn before(&self, batch: usize) -> usize {
+        batch.checked_sub(1).map_or(0, |last| self.ends[last])
+    }
+
+    /// The element of a row that was read, counted from the first batch on. Decodes only the batch
+    /// of the row again.
+    fn text(&self, row: usize) -> Result<String> {
+        let batch = self.ends.partition_point(|&end| end <= row);
+        cell(&self.file.column(batch, self.index)?, row - self.before(batch))
+    }
 }
 
 fn compared(rule: Rule, a: &ColumnValue, b: &ColumnValue) -> Result<Compared> {
