@@ -225,11 +225,12 @@ fn is_as_it_is(outgoing: &OutgoingArray) -> bool {
         }
 }
 
-/// Whether the elements are a column without a copy. Records are divided into fields, and days of
-/// 64 bits become those of 32.
+/// Whether the elements are a column without a copy. Records are divided into fields, bytes of
+/// booleans become bits, and days of 64 bits become those of 32.
 fn is_in_place(outgoing: &OutgoingArray) -> bool {
     let dtype = outgoing.dtype();
-    let is_copied = dtype.as_record().is_some() || *dtype == DType::datetime(TimeUnit::DAY);
+    let is_copied =
+        dtype.as_record().is_some() || [DType::BOOL, DType::datetime(TimeUnit::DAY)].contains(dtype);
     is_as_it_is(outgoing) && !is_copied
 }
 
