@@ -17,7 +17,7 @@ use crossdock::exchange::files::raw::Description;
 
 use crate::diff::columns::{Pair, Tables};
 use crate::diff::compare::{ArrayDiff, DiffPlan};
-use crate::diff::report::FileDiff;
+use crate::diff::report::{CommonDiff, FileDiff};
 use crate::diff::rule::Rule;
 use crate::failure::{Failure, Result};
 use crate::open::Opened;
@@ -128,9 +128,9 @@ impl Args {
         let open = |target: &OsStr| Archives::open(target, self.raw.as_ref());
         let (a, b) = (open(&self.a)?, open(&self.b)?);
         let targets = [&self.a, &self.b].map(|target| terminal::path(Path::new(target)));
-        let mut diff = FileDiff { targets, ..FileDiff::default() };
         // Only tables are opened a second time, for the types of their columns.
         let tables = if a.is_table() && b.is_table() { Tables::open(&self.a, &self.b)? } else { None };
+        let mut diff = FileDiff { targets, is_of_tables: tables.is_some(), ..FileDiff::default() };
         if a.is_by_name() && b.is_by_name() {
             match &tables {
                 Some(tables) => self.compare_tables(&a, &b, tables, &mut diff)?,
@@ -143,7 +143,7 @@ impl Args {
             Some(pair) => self.compare_columns(None, pair, arrays, &mut diff)?,
             None => {
                 let (a, b) = arrays()?;
-                diff.arrays.push((None, self.compare_two(&a, &b)?));
+                diff.common.push((None, CommonDiff::Arrays(self.compare_two(&a, &b)?)));
             }
         }
         Ok(diff)
@@ -178,10 +178,11 @@ impl Args {
         match arrays {
             Ok(Some((a, b))) => {
                 let types = Some(pair.types());
-                diff.arrays.push((name, ArrayDiff { types, ..self.compare_two(&a, &b)? }));
+                let compared = ArrayDiff { types, ..self.compare_two(&a, &b)? };
+                diff.common.push((name, CommonDiff::Arrays(compared)));
             }
             Err(failure) if failure.is_shrunk() => return Err(failure),
-            Ok(None) | Err(_) => diff.columns.push((name, pair.compare(self.plan())?)),
+            Ok(None) | Err(_) => diff.common.push((name, CommonDiff::Columns(pair.compare(self.plan())?))),
         }
         Ok(())
     }
@@ -199,7 +200,9 @@ impl Args {
                 break;
             }
             match a.view(name).and_then(|a| Ok((a, b.view(name)?))) {
-                Ok((a, b)) => diff.arrays.push((Some(name.clone()), self.compare_two(&a, &b)?)),
+                Ok((a, b)) => {
+                    diff.common.push((Some(name.clone()), CommonDiff::Arrays(self.compare_two(&a, &b)?)))
+                }
                 Err(failure) if failure.is_shrunk() => return Err(failure),
                 Err(failure) => diff.failed.push((name.clone(), failure)),
             }

@@ -10,19 +10,37 @@ use crate::diff::rule::{json_of, short};
 use crate::diff::tiles::index_at;
 use crate::failure::{Failure, Result};
 
-/// The arrays of two files, compared by name.
+/// The arrays of two files, or the columns of two tables, compared by name.
 #[derive(Debug, Default)]
 pub(super) struct FileDiff {
     /// The two targets, as text.
     pub(super) targets: [String; 2],
-    /// The names of arrays in one file only.
+    /// Whether both targets are tables, or columns of tables.
+    pub(super) is_of_tables: bool,
+    /// The names of the arrays, or columns, in one file only.
     pub(super) only: [Vec<String>; 2],
-    /// The arrays of both files, with their names; one without a name.
-    pub(super) arrays: Vec<(Option<String>, ArrayDiff)>,
-    /// The columns of both tables that are no arrays, with their names; one without a name.
-    pub(super) columns: Vec<(Option<String>, ColumnDiff)>,
-    /// The arrays that could not be compared, and why.
+    /// The arrays or columns of both files, in their order, with their names; one without a name.
+    pub(super) common: Vec<(Option<String>, CommonDiff)>,
+    /// The arrays or columns that could not be compared, and why.
     pub(super) failed: Vec<(String, Failure)>,
+}
+
+/// An array or column of both files, compared.
+#[derive(Debug)]
+pub(super) enum CommonDiff {
+    /// Two arrays, also columns that are arrays.
+    Arrays(ArrayDiff),
+    /// Two columns, of which one is no array.
+    Columns(ColumnDiff),
+}
+
+impl CommonDiff {
+    fn differs(&self) -> bool {
+        match self {
+            Self::Arrays(diff) => diff.differs,
+            Self::Columns(diff) => diff.differs,
+        }
+    }
 }
 
 impl FileDiff {
@@ -32,8 +50,7 @@ impl FileDiff {
 
     /// How many of the common arrays and columns differ.
     fn differing(&self) -> usize {
-        self.arrays.iter().filter(|(_, diff)| diff.differs).count()
-            + self.columns.iter().filter(|(_, diff)| diff.differs).count()
+        self.common.iter().filter(|(_, diff)| diff.differs()).count()
     }
 
     /// Nothing if all is the same; otherwise the differences.
@@ -47,30 +64,36 @@ impl FileDiff {
             let which = name.clone().unwrap_or_else(|| format!("{a}, {b}"));
             line(text, &format!("{which}: different"));
         };
-        for (name, diff) in self.arrays.iter().filter(|(_, diff)| diff.differs) {
-            head(&mut text, name);
-            array_text(&mut text, diff)?;
+        for (name, diff) in self.common.iter().filter(|(_, diff)| diff.differs()) {
+            match diff {
+                CommonDiff::Arrays(diff) => {
+                    head(&mut text, name);
+                    array_text(&mut text, diff)?;
+                }
+                CommonDiff::Columns(diff) => {
+                    let numbered = |name: &String| match diff.which {
+                        Some([number, count]) => format!("{name} ({number} of {count})"),
+                        None => name.clone(),
+                    };
+                    head(&mut text, &name.as_ref().map(numbered));
+                    column_text(&mut text, diff);
+                }
+            }
         }
-        for (name, diff) in self.columns.iter().filter(|(_, diff)| diff.differs) {
-            let numbered = |name: &String| match diff.which {
-                Some([number, count]) => format!("{name} ({number} of {count})"),
-                None => name.clone(),
-            };
-            head(&mut text, &name.as_ref().map(numbered));
-            column_text(&mut text, diff);
-        }
-        let all = self.arrays.len() + self.columns.len();
+        let all = self.common.len();
         if all > 1 && self.differs() {
-            let what = if self.columns.is_empty() { "arrays" } else { "columns" };
+            let what = if self.is_of_tables { "columns" } else { "arrays" };
             line(&mut text, &format!("{} of {all} common {what} differ", self.differing()));
         }
         Ok(text)
     }
 
     pub(super) fn json(&self) -> Result<Json> {
-        let columns = self.columns.iter().map(|(name, diff)| Ok(column_json(name.as_deref(), diff)));
-        let arrays: Result<Vec<Json>> =
-            self.arrays.iter().map(|(name, diff)| array_json(name.as_deref(), diff)).chain(columns).collect();
+        let json = |(name, diff): &(Option<String>, CommonDiff)| match diff {
+            CommonDiff::Arrays(diff) => array_json(name.as_deref(), diff),
+            CommonDiff::Columns(diff) => Ok(column_json(name.as_deref(), diff)),
+        };
+        let arrays: Result<Vec<Json>> = self.common.iter().map(json).collect();
         let failed = self.failed.iter().map(|(name, why)| json!({ "name": name, "error": why.to_string() }));
         Ok(json!({
             "a": self.targets[0],

@@ -441,6 +441,21 @@ fn tables_are_compared_by_column_whatever_their_batches() {
     let longer = of("d.arrow", &[mixed(), mixed()]);
     let found = stdout(&diff(&name(&a), &name(&longer), &[]));
     assert!(found.ends_with(": different\n  shape          [3], [6]\n"), "{found}");
+    // Columns are listed in the order of the table, and called so if all of them are arrays.
+    let turned = |name, from: RecordBatch| {
+        let columns = [("name", from.column(1).unwrap()), ("price", from.column(0).unwrap())];
+        of(name, &[RecordBatch::from_columns(columns).unwrap()])
+    };
+    let (one, two) = (turned("one.arrow", mixed()), turned("two.arrow", mixed().slice(1..).unwrap()));
+    let found = stdout(&diff(&one, &two, &[]));
+    assert!(found.starts_with("name: different\n") && found.contains("\nprice: different\n"), "{found}");
+    let prices = |name, from: RecordBatch| {
+        let column = || from.column(0).unwrap();
+        of(name, &[RecordBatch::from_columns([("p", column()), ("q", column())]).unwrap()])
+    };
+    let (one, two) = (prices("one.arrow", mixed()), prices("two.arrow", mixed().slice(1..).unwrap()));
+    let found = stdout(&diff(&one, &two, &[]));
+    assert!(found.ends_with("2 of 2 common columns differ\n"), "{found}");
     // The elements that are shown are those of the row, whatever its batch.
     let last = of("e.arrow", &[part(0..2), part(2..2), part(0..1)]);
     let found = stdout(&diff(&name(&parts), &name(&last), &[]));
