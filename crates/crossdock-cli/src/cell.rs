@@ -58,13 +58,13 @@ pub(crate) fn show(ty: &ColumnType, value: &ColumnValue, text: &mut String) -> R
             write!(text, "}}")
         }
         (ColumnValue::Null, _) => write!(text, "null"),
-        // The kinds of values that later versions of the library have.
+        // Kinds of values that later versions of the library may add.
         (other, _) => write!(text, "{other:?}"),
     };
     Ok(())
 }
 
-/// A time of day with the digits of its unit: `23:59:59.999999`; `None` if no day has it.
+/// A time of day with the digits of its unit: `23:59:59.999999`; `None` if it is not within a day.
 fn time_of_day(count: i64, unit: TimeUnit) -> Option<String> {
     let digits: usize = match unit {
         TimeUnit::SECOND => 0,

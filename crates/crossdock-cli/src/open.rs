@@ -187,8 +187,8 @@ impl Opened {
     }
 }
 
-/// Opens a file with a table, guarded for any options; `None` for other files, and for those that
-/// cannot be read, of which the reader of arrays has the better suggestions.
+/// Opens a file with a table, guarded for any options. `None` for other files, and for those that
+/// cannot be read, since the errors of the reader of arrays have better suggestions.
 pub(crate) fn table(path: &Path, options: OpenOptions) -> Result<Option<IpcFile>, Failure> {
     if !path.is_file() {
         return Ok(None);
@@ -211,8 +211,8 @@ pub(crate) struct TableTarget {
 }
 
 impl TableTarget {
-    /// Opens `TABLE` or `TABLE:NAME`; `None` for other files, and for a view of a column. A batch
-    /// may be decoded to any number of bytes.
+    /// Opens `TABLE` or `TABLE:NAME`; `None` for other files, and for a view of a column. The size
+    /// of decoded batches is not limited.
     pub(crate) fn open(target: &OsStr) -> Result<Option<Self>, Failure> {
         let target = split(target)?;
         let path = target.path().to_owned();
@@ -239,7 +239,7 @@ impl TableTarget {
     }
 }
 
-/// The names of a column that a text can mean: `NAME`, `.NAME`, `."NAME"` and `['NAME']`.
+/// The column names that a text can mean: `NAME`, `.NAME`, `."NAME"` and `['NAME']`.
 fn names_in(text: &str) -> impl Iterator<Item = &str> {
     let field = text.strip_prefix('.');
     let bracketed = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
@@ -250,7 +250,7 @@ fn unquoted(text: &str) -> Option<&str> {
     ['"', '\''].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
 }
 
-/// The error of an option of arrays with a file that holds a table.
+/// The error for an option that applies to arrays, given with a table.
 pub(crate) fn not_of_table(path: &Path, option: &str) -> Failure {
     let path = terminal::path(path);
     Failure::new(format_args!(

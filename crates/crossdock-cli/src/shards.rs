@@ -141,7 +141,7 @@ impl Archives {
         self.index.is_some() || !self.files.iter().any(is_one)
     }
 
-    /// Whether the target is a table, or is in one.
+    /// Whether the file of the target holds a table.
     pub(crate) fn is_table(&self) -> bool {
         self.files.iter().any(|file| file.contents.format() == Format::Arrow)
     }

@@ -84,14 +84,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     finish(written, &opened.path)
 }
 
-/// Writes to standard output; the outer error is that it is closed.
+/// Writes to standard output. The outer error says that it is closed.
 fn writing(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> Result<(), Stop>,
 ) -> Result<Result<(), Stop>> {
     closed::check_stdout().map_err(|error| out::unwritten(&error))?;
     let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let written = write(&mut writer).and_then(|()| Ok(writer.flush()?));
-    // What is left in the buffer after an error is not written when it is dropped.
+    // Discards what is left in the buffer after an error; a drop would write it.
     let _ = writer.into_parts();
     Ok(written)
 }

@@ -145,7 +145,7 @@ impl Lines {
     }
 }
 
-/// Bytes as text, with control characters, backslashes and what is not UTF-8 in hexadecimal, as
+/// Writes bytes as text. Control characters, backslashes and invalid UTF-8 become escapes such as
 /// `\x00`.
 pub(super) fn csv_bytes(bytes: &[u8], is_shown: bool, out: &mut impl Write) -> io::Result<()> {
     let mut text = String::new();

@@ -11,14 +11,14 @@ use crate::cell::{cell, show, values_of};
 use crate::failure::Result;
 use crate::open::{Opened, TableTarget, not_of_table};
 
-/// A null that is the only field of its row in CSV; a text that is the same is in quotes.
+/// Stands in CSV for a null that is the only field of its row; the same text as a value is quoted.
 const NULL: &str = "null";
 
 /// What the command writes.
 pub(super) enum CatInput {
-    /// An array in a file, also a column that is one.
+    /// An array in a file, or a column that can be one.
     Array(Opened),
-    /// The rows of a whole table, or of a column that is no array.
+    /// The rows of a whole table, or of a column that cannot be an array.
     Rows(TableTarget),
 }
 
@@ -43,12 +43,12 @@ pub(super) fn find(args: &Args) -> Result<CatInput> {
     }
 }
 
-/// Whether the dtype of an array of such elements says all that the type of the column says.
+/// Whether the dtype of an array can hold the whole meaning of the type.
 fn has_dtype(ty: &ColumnType) -> bool {
     matches!(ty, ColumnType::Fixed(_) | ColumnType::Boolean | ColumnType::FixedList { .. })
 }
 
-/// Writes all rows, of which one batch at a time is in memory.
+/// Writes all rows, with one batch in memory at a time.
 pub(super) fn write(table: &TableTarget, style: Style, out: &mut impl Write) -> Result<(), Stop> {
     let fields = table.file.schema().fields();
     let names = match table.column {

@@ -120,7 +120,7 @@ fn names(last: &OsStr, text: &str) -> Vec<String> {
         return Vec::new();
     }
     let start = format!("{}:", path.display());
-    // Columns that no array can hold have names, too.
+    // Completes also the columns that no array can hold.
     if let Ok(Some(table)) = crate::open::table(path, OpenOptions::new()) {
         let columns = table.schema().fields().iter().map(|field| format!("{start}{}", field.name()));
         return columns.filter(|name| name.starts_with(text)).take(MOST).collect();

@@ -78,8 +78,8 @@ fn report(args: &Args, what: &str, written: u64, copied: u64, start: Instant) ->
     )
 }
 
-/// Prints the report, unless `--quiet` is given; on stderr
-/// if the file itself goes to standard output.
+/// Prints the report, unless `--quiet` is given; on stderr if the file itself goes to standard
+/// output.
 fn tell(text: &str, is_stdout: bool) -> Result<ExitCode, Failure> {
     if out::is_quiet() {
         return Ok(ExitCode::SUCCESS);

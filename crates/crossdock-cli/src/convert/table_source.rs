@@ -82,7 +82,7 @@ pub(super) struct Reader<'a> {
     source: &'a TableSource,
     schema: Schema,
     next: usize,
-    /// What is left of a batch that is divided, and the rows of its parts.
+    /// The rest of a divided batch, and the number of rows of each part.
     rest: Option<(RecordBatch, usize)>,
     most: Option<usize>,
 }
@@ -115,7 +115,8 @@ impl RecordBatchReader for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// The rows of each part of a batch, by the bytes of its buffers, which its parts share.
+    /// The number of rows of each part of a batch. It is computed once for a batch: the parts share
+    /// its buffers, so their bytes do not shrink with the rows.
     fn step(&self, batch: &RecordBatch) -> crossdock::Result<usize> {
         let Some(most) = self.most else { return Ok(usize::MAX) };
         let columns = batch.columns().collect::<crossdock::Result<Vec<_>>>()?;
@@ -209,12 +210,12 @@ impl TableOfArrays {
     }
 }
 
-/// Whether elements can be null: dates and durations that are not a time are.
+/// Whether elements of this type can be null: NaT becomes null.
 fn is_time(ty: &ColumnType) -> bool {
     matches!(ty, ColumnType::Timestamp { .. } | ColumnType::Duration(_) | ColumnType::Date32)
 }
 
-/// Whether the elements become columns without a conversion before.
+/// Whether the elements need no conversion before they become columns.
 fn is_as_it_is(outgoing: &OutgoingArray) -> bool {
     let array = outgoing.array();
     outgoing.dtype() == array.dtype()
@@ -239,7 +240,7 @@ fn column(array: &DArray) -> crossdock::Result<Column> {
     let shape = array.shape();
     let mut column = with_days(Column::from_array(array.reshape(&[array.len()])?)?)?;
     for axis in (1..shape.len()).rev() {
-        // As in the schema, which is of no rows.
+        // By the type alone, as in the schema, which is made from no rows.
         let ty = column.column_type();
         let item = Field::new("item", ty.clone())?.with_nullable(is_time(ty));
         let ty = ColumnType::FixedList { item: Arc::new(item), len: shape[axis] };

@@ -1,5 +1,5 @@
-//! Compares columns of two tables that are no arrays: text, lists, columns with nulls, element by
-//! element.
+//! Compares columns of two tables element by element: text, lists, columns with nulls, and all
+//! others that cannot be compared as arrays.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,8 @@ use crate::open::TableTarget;
 /// Two columns, compared.
 #[derive(Debug)]
 pub(super) struct ColumnDiff {
-    /// Which one of several columns of its name it is, from 1 on, and how many there are.
+    /// Its number among the columns of its name, from 1 on, and their count; `None` if it is the
+    /// only one.
     pub(super) which: Option<[usize; 2]>,
     pub(super) types: [String; 2],
     pub(super) lens: [usize; 2],
@@ -77,7 +78,7 @@ impl Tables {
         [missing(&theirs.iter().collect(), &ours), missing(&ours.iter().collect(), &theirs)]
     }
 
-    /// The names of all columns, each with how many before it have the same.
+    /// The name of each column, and how many columns before it have the same name.
     fn numbered(&self) -> [Vec<(&str, usize)>; 2] {
         self.0.each_ref().map(|table| {
             let mut counts = HashMap::new();
@@ -95,7 +96,8 @@ impl Tables {
 #[derive(Clone, Copy)]
 pub(super) struct Pair<'a> {
     columns: [(&'a TableTarget, usize); 2],
-    /// Which one of several columns of its name it is, from 1 on, and how many there are.
+    /// Its number among the columns of its name, from 1 on, and their count; `None` if it is the
+    /// only one.
     which: Option<[usize; 2]>,
 }
 
@@ -113,8 +115,8 @@ impl Pair<'_> {
         self.fields().map(|field| field.column_type().to_string())
     }
 
-    /// Whether the arrays of the columns say all that is to be compared: the name stands for one
-    /// column, and the types differ in nothing that is not in the dtypes.
+    /// Whether a comparison as arrays is complete: the name stands for one column, and the dtypes
+    /// show every difference of the types.
     pub(super) fn is_of_arrays(&self, plan: DiffPlan) -> bool {
         let types = self.fields().map(Field::column_type);
         let are_fixed = types.iter().all(|ty| matches!(ty, ColumnType::Fixed(_)));
@@ -159,8 +161,8 @@ fn compare(columns: [(&TableTarget, usize); 2], plan: DiffPlan) -> Result<Column
 }
 
 impl DiffPlan {
-    /// Whether the types differ; with a tolerance, numbers may have any. The names of the items of
-    /// lists of a fixed size do not matter, nor whether they may be null, as in arrays.
+    /// Whether the types differ. With a tolerance, types of numbers may differ. As in arrays, the
+    /// names of the items of fixed-size lists do not matter, nor whether the items may be null.
     fn types_differ(self, [a, b]: [&ColumnType; 2]) -> bool {
         match (a, b) {
             (ColumnType::Fixed(a), ColumnType::Fixed(b)) => a != b && !self.any_dtype,
@@ -206,8 +208,8 @@ impl<'a> Cursor<'a> {
         Self { file: &table.file, index, column: None, ends: Vec::new() }
     }
 
-    /// The column of the batch that has the row `start`, which is counted from 0 again at a new
-    /// one; `None` after the last row.
+    /// The column of the batch that has the row `start`; `None` after the last row. Sets `start` to
+    /// 0 where a new batch begins.
     fn at(&mut self, start: &mut usize) -> Result<Option<&Column>> {
         while self.column.as_ref().is_none_or(|column| *start >= column.len()) {
             let batch = self.ends.len();

@@ -165,7 +165,7 @@ impl Args {
         Ok(())
     }
 
-    /// Compares two columns as arrays if they are some, which is faster.
+    /// Compares two columns as arrays if possible, which is faster; otherwise element by element.
     fn compare_columns(
         &self,
         name: Option<&str>,

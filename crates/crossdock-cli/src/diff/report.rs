@@ -19,7 +19,8 @@ pub(super) struct FileDiff {
     pub(super) is_of_tables: bool,
     /// The names of the arrays, or columns, in one file only.
     pub(super) only: [Vec<String>; 2],
-    /// The arrays or columns of both files, in their order, with their names; one without a name.
+    /// The arrays or columns of both files in the order of the first, with their names; one without
+    /// a name.
     pub(super) common: Vec<(Option<String>, CommonDiff)>,
     /// The arrays or columns that could not be compared, and why.
     pub(super) failed: Vec<(String, Failure)>,
@@ -28,9 +29,9 @@ pub(super) struct FileDiff {
 /// An array or column of both files, compared.
 #[derive(Debug)]
 pub(super) enum CommonDiff {
-    /// Two arrays, also columns that are arrays.
+    /// Two arrays, or columns that were compared as arrays.
     Arrays(ArrayDiff),
-    /// Two columns, of which one is no array.
+    /// Columns that were compared element by element.
     Columns(ColumnDiff),
 }
 

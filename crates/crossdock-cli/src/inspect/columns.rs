@@ -112,7 +112,7 @@ fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
     Ok(Answer::Table { json: serde_json::Value::Null, text, line })
 }
 
-/// The numbers of the columns that are shown, in their order.
+/// The indices of the columns to show, in the order in which they are shown.
 fn chosen(args: &Args, path: &Path, file: &IpcFile) -> Result<Vec<usize>> {
     let fields = file.schema().fields();
     let mut chosen: Vec<usize> = (0..fields.len()).collect();
@@ -197,7 +197,7 @@ fn cell(column: &Column, row: usize) -> Result<String> {
             show(column.column_type(), &value, &mut text)?;
             Ok(text)
         }
-        // Of lists, the first and the last items.
+        // Lists are shortened to their first and last items.
         _ => {
             let text = column.slice(row..=row)?.to_string();
             Ok(text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(&text).to_owned())
@@ -302,7 +302,7 @@ fn order(one: &ColumnValue, other: &ColumnValue) -> Option<Ordering> {
     }
 }
 
-/// The order of two numbers with as many digits behind the point.
+/// The order of two decimals of one scale.
 fn order_of_decimals(one: &str, other: &str) -> Ordering {
     let digits = |text: &'_ str| text.trim_start_matches('-').to_owned();
     let (first, second) = (digits(one), digits(other));

@@ -69,7 +69,7 @@ fn search(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What the line of a file says.
+/// The line of one file in a table of files.
 pub(super) struct FileLine {
     /// The format, the dtype and the shape.
     pub(super) cells: [String; 3],

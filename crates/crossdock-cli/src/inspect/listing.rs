@@ -203,7 +203,7 @@ impl Listing {
         sums
     }
 
-    /// What a table of files says about this one.
+    /// The line of this file in a table of files.
     pub(super) fn line(&self) -> FileLine {
         let cells = match self.rows.as_slice() {
             [row] => [self.format.to_string(), shown(&row.dtype), row.shape()],

@@ -170,7 +170,7 @@ enum Answer {
         json: serde_json::Value,
         text: String,
     },
-    /// The line is `None` if an option asks for more.
+    /// The line is `None` if an option requests details.
     Table {
         json: serde_json::Value,
         text: String,
