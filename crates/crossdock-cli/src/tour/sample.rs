@@ -11,7 +11,7 @@ use crate::open::Opened;
 use crate::terminal;
 
 /// A rocket launch, 427 × 640 pixels of 3 bytes (public domain; `data/README.md` names the source).
-static PHOTOGRAPH: &[u8] = include_bytes!("../../../../data/rocket.npy");
+static PHOTOGRAPH: &[u8] = include_bytes!("../../data/rocket.npy");
 
 /// Opens the photograph like any other file, and calls `f` with it.
 pub(super) fn with_photograph<R>(f: impl FnOnce(&Opened) -> Result<R>) -> Result<R> {
