@@ -102,13 +102,24 @@ class TestChannel < Test::Unit::TestCase
     assert_nil receiver.receive
   end
 
-  def test_a_table_keeps_its_slot_until_it_is_collected_and_a_larger_one_is_refused
+  def test_a_table_keeps_its_slot_until_it_is_released_and_a_larger_one_is_refused
     channel = Crossdock::Channel.new(1, 2000)
     receiver, sender = channel.receiver, channel.sender
     sender << Crossdock::Table.new({ "n" => [1.5, 2.5] })
     column = receiver.receive["n"]
     assert_match(/no slot/, message_of(Errno::ETIMEDOUT) { sender.send([4], timeout: 0) })
     assert_equal [1.5, 2.5], column.to_a
+    channel = Crossdock::Channel.new(1, 2000)
+    receiver, sender = channel.receiver, channel.sender
+    3.times do |i|
+      sender.send(Crossdock::Table.new({ "n" => [i] }), timeout: 0)
+      table = receiver.receive
+      assert_raise(Errno::ETIMEDOUT) { sender.send([4], timeout: 0) }
+      table.release
+      sender.send(Crossdock::Table.new({ "n" => [i] }), timeout: 0)
+      kept = receiver.receive { |message| message.tap { assert_equal [{ "n" => i }], message.to_a } }
+      assert_predicate kept, :released?
+    end
     large = Crossdock::Table.new({ "n" => [0] * 1000 })
     channel = Crossdock::Channel.new(1, 2000)
     assert_match(/does not fit into a slot, which has 2000 bytes/, message_of(IndexError) { channel.sender << large })
@@ -184,7 +195,25 @@ class TestChannel < Test::Unit::TestCase
     assert_raise(TypeError) { Marshal.dump(channel) }
   end
 
+  def test_a_program_that_inherits_the_descriptor_opens_the_channel
+    channel = Crossdock::Channel.new(2, 100)
+    receiver = channel.receiver
+    code = "channel = Crossdock::Channel.open(Integer(ARGV[0])); channel.sender.send([1, 2]); channel.close"
+    lib = File.expand_path("../lib", __dir__)
+    fd = channel.fileno
+    assert system(RbConfig.ruby, "-I#{lib}", "-rcrossdock", "-e", code, fd.to_s, fd => fd)
+    assert_equal [[1, 2]], receiver.lazy.map(&:to_a).to_a
+    io = IO.for_fd(fd, autoclose: false)
+    assert_equal 2, Crossdock::Channel.open(io).slots
+    assert_equal fd, channel.fileno
+    assert_raise(ArgumentError) { Crossdock::Channel.open(-1) }
+    assert_raise_kind_of(SystemCallError, Crossdock::Error) { File.open(__FILE__) { |file| Crossdock::Channel.open(file) } }
+  end
+
   def test_wrong_arguments_are_refused
+    assert_match(/\Aslots: -1 is negative/, message_of(RangeError) { Crossdock::Channel.new(-1, 10) })
+    assert_match(/\Anbytes: -#{2**70} is negative/, message_of(RangeError) { Crossdock::Channel.new(1, -(2**70)) })
+    assert_match(/\Ashape: -1 is negative/, message_of(RangeError) { Crossdock::Channel.new(1, 10).sender.loan(-1) {} })
     assert_raise(RangeError) { Crossdock::Channel.new(0, 10) }
     assert_raise(RangeError) { Crossdock::Channel.new(2, 10, name: "a b") }
     assert_raise(ArgumentError) { Crossdock::Channel.new(2, 10, name: "") }

@@ -59,6 +59,24 @@ class TestDtypes < Test::Unit::TestCase
     assert_equal "('<i2', (2, 2))", dtype([:int16, [2, 2]])
     [[], [:int8], [:int8, 1, 2]].each { |pair| assert_match(/sub-array/, message_of(ArgumentError) { dtype(pair) }) }
     assert_raise(TypeError) { dtype([:int8, "x"]) }
+    assert_match(/dtype: -2 is negative/, message_of(RangeError) { dtype([:int8, [2, -2]]) })
+  end
+
+  def test_sub_arrays_are_elements_of_nested_arrays
+    pairs = [[1, 2], [3, 4], [5, 6]]
+    array = Crossdock::Array.new(pairs, dtype: [:int16, 2])
+    assert_equal [[3], "('<i2', (2,))", pairs, [3, 4]], [array.shape, array.dtype, array.to_a, array[1]]
+    assert_equal array, Crossdock::Array.new(array.to_a, dtype: array.dtype)
+    grids = [[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]]
+    assert_equal [[1, 2], grids], Crossdock::Array.new(grids, dtype: [:int8, [2, 2]]).then { |one| [one.shape, one.to_a] }
+    assert_equal [[], [1, 2]], Crossdock::Array.new([1, 2], dtype: [:int16, 2]).then { |one| [one.shape, one.to_a] }
+    assert_equal [[0], [2, 0]], [[], [[], []]].map { |empty| Crossdock::Array.new(empty, dtype: [:int16, 2]).shape }
+    [[[1, 2], [3]], [[1, 2, 3]], [[1, [2]]], [[1, 2], 3]].each do |ragged|
+      assert_raise(RangeError, TypeError) { Crossdock::Array.new(ragged, dtype: [:int16, 2]) }
+    end
+    assert_raise(TypeError) { Crossdock::Array.new(5, dtype: [:int16, 2]) }
+    array[0] = [7, 8]
+    assert_equal [7, 8], array[0]
   end
 
   def test_hashes_structs_and_data_are_records

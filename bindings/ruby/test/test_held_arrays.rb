@@ -100,6 +100,9 @@ class TestHeldArrays < Test::Unit::TestCase
       ["", "a/b", "r@0"].each { |name| assert_raise(ArgumentError, Crossdock::Error) { Crossdock.connect(name) } }
       assert_match(/no process holds none/, message_of(IOError) { Crossdock.connect("none") })
       assert_match(/no version yet/, message_of(IndexError) { Crossdock.connect("r") })
+      assert_equal %w[a b], (Crossdock.publish("r", "a" => Crossdock::Array[1], b: Crossdock::Array[2]) && Crossdock.connect("r").keys)
+      assert_equal %w[a], (Crossdock.publish("r", { a: Crossdock::Array[1] }, metadata: { "k" => "v" }) && Crossdock.connect("r").keys)
+      assert_match(/give its arrays/, message_of(ArgumentError) { Crossdock.publish("r") })
       assert_match(/is no Crossdock::Array/, message_of(TypeError) { Crossdock.publish("r", { "w" => [1] }) })
       assert_match(/CROSSDOCK_SET/, message_of(ArgumentError) { Crossdock.connect })
       assert_raise(TypeError) { Marshal.dump(Crossdock.publish("r", {}).then { Crossdock.connect("r") }) }

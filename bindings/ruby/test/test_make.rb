@@ -31,6 +31,16 @@ class TestMake < Test::Unit::TestCase
     end
   end
 
+  def test_a_negative_length_names_the_argument
+    zero = Crossdock::Array.zeros(1)
+    [-> { Crossdock::Array.zeros(-1) }, -> { Crossdock::Array.ones([2, -1]) }, -> { Crossdock::Array.full(-1, 2) }, -> { zero.broadcast_to(-1) },
+     -> { Crossdock::Array.from_string("ab", shape: [-1]) }, -> { Crossdock.at_address(16, dtype: :int8, shape: -1) }].each do |made|
+      assert_equal "shape: -1 is negative", message_of(RangeError, &made)
+    end
+    assert_equal "count: -1 is negative", message_of(RangeError) { Crossdock::Array.linspace(0, 1, -1) }
+    assert_match(/\Ashape: /, message_of(TypeError) { Crossdock::Array.zeros(2, "x") })
+  end
+
   def test_axes_are_as_deep_as_the_arrays
     array = Crossdock::Array.new([[[1, 2, 3], [4, 5, 6]]])
     assert_equal [1, 2, 3], array.shape

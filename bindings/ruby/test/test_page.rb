@@ -37,8 +37,9 @@ class TestPage < Test::Unit::TestCase
           File.write(program, text)
           expected = FENCES[at + 1]
           assert_equal "text", expected&.first, "behind program #{at} stands what it prints"
-          if text.include?('require "rmagick"') && !magick?
-            notify("this Ruby has no library rmagick")
+          missing = %w[rmagick ffi].find { |name| text.include?("require \"#{name}\"") && !library?(name) }
+          if missing
+            notify("this Ruby has no library #{missing}")
             next
           end
           libraries = [LIBRARY, folder]
@@ -59,8 +60,8 @@ class TestPage < Test::Unit::TestCase
     end
   end
 
-  def magick?
-    require "rmagick"
+  def library?(name)
+    require name
   rescue LoadError
     raise if ENV.key?("CROSSDOCK_REQUIRE_COUNTERPARTS")
 

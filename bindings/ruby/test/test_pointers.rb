@@ -101,6 +101,31 @@ class TestPointers < Test::Unit::TestCase
     assert_equal array.address, array.to_ptr(Address).to_i
   end
 
+  def test_what_is_no_class_of_pointers_is_a_type_error
+    array = numbers
+    [5, "x", String, Object, Integer, Struct.new(:other)].each do |kind|
+      assert_match(/FFI::Pointer/, message_of(TypeError) { array.to_ptr(kind) { flunk } }, kind)
+    end
+    # No lease is left.
+    array.to_arrow.release
+  end
+
+  def test_another_ractor_has_pointers_where_their_class_permits_it
+    Warning[:experimental] = false
+    ractor = Ractor.new do
+      array = Crossdock::Array[7, 8]
+      number = array.to_ptr(Address) { |pointer| pointer.to_i - array.address }
+      [number, array.to_ptr { |pointer| pointer[0, 8].unpack1("q") }]
+    rescue Crossdock::Error => error
+      [number, error.message]
+    end
+    number, fiddle = ractor.respond_to?(:value) ? ractor.value : ractor.take
+    # Fiddle's own code decides.
+    assert_equal [0, true], [number, fiddle == 7 || fiddle.match?(/main Ractor only.*another class/)]
+  ensure
+    Warning[:experimental] = true
+  end
+
   def test_pointers_of_ffi
     library "ffi"
     array = numbers

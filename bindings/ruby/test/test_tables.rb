@@ -165,7 +165,42 @@ class TestTables < Test::Unit::TestCase
     assert_equal "Crossdock::Column \"name\" string 3\n[\"bolt\", nil, \"wäsher\"]", parts["name"].inspect
     assert_equal "[0, 1, 2, 3, 4, ..., 95, 96, 97, 98, 99]", Crossdock.column((0..99).to_a).to_s
     assert_match(/^\.\.\. +\.\.\.$/, Crossdock.table("n" => (0..99).to_a).to_s)
-    assert_raise(TypeError) { Marshal.dump(parts) }
+  end
+
+  def test_they_are_written_as_json_and_not_as_objects
+    require "json"
+    require "yaml"
+    rows = [{ "name" => "bolt", "price" => 0.25 }, { "name" => nil, "price" => 0.5 }, { "name" => "wäsher", "price" => 0.125 }]
+    assert_equal [rows, rows, ["bolt", nil, "wäsher"]], [JSON.parse(parts.to_json), JSON.parse(JSON.generate(parts)), JSON.parse(parts["name"].to_json)]
+    assert_match(/"price": 0.25/, JSON.pretty_generate(parts))
+    assert_raise(JSON::GeneratorError) { Crossdock.table("x" => [Float::NAN]).to_json }
+    [Marshal.method(:dump), YAML.method(:dump)].each do |dump|
+      assert_match(/a Crossdock::Table .*save it .*each_row/, message_of(TypeError) { dump.call(parts) })
+      assert_match(/a Crossdock::Column .*to_a/, message_of(TypeError) { dump.call(parts["name"]) })
+    end
+  end
+
+  def test_rows_are_a_table
+    rows = [{ a: 1, b: "x" }, { b: nil, a: 2 }]
+    assert_equal({ "a" => [1, 2], "b" => ["x", nil] }, Crossdock.table(rows).to_h)
+    assert_equal [0, []], Crossdock.table([]).then { |none| [none.size, none.names] }
+    assert_equal [rows.first.transform_keys(&:to_s)], Crossdock::Table.new(rows.first(1)).to_a
+    [[[{ a: 1 }, { b: 1 }], /row 1 has the columns \["b"\], and row 0 has \["a"\]; give nil/], [[{ a: 1 }, { a: 1, b: 2 }], /row 1/]].each do |wrong, why|
+      assert_match(why, message_of(ArgumentError) { Crossdock.table(wrong) })
+    end
+    assert_match(/row 1 is an instance of Integer/, message_of(TypeError) { Crossdock.table([{ a: 1 }, 2]) })
+    assert_match(/an instance of String is no table/, message_of(TypeError) { Crossdock::Table.new("x") })
+  end
+
+  def test_a_released_table_has_nothing_and_its_parts_stay
+    table = parts
+    column, part = table["price"], table[1..]
+    assert_equal [nil, nil, true], [table.release, table.release, table.released?]
+    assert_equal ["released", "#<Crossdock::Table released>"], [table.to_s, table.inspect]
+    [:names, :size, :batches, :to_records, :to_arrow, :to_h, :to_json].each do |method|
+      assert_match(/was released/, message_of(Crossdock::Error) { table.public_send(method) }, method)
+    end
+    assert_equal [PRICES, 2, false], [column.to_a, part.size, part.released?]
   end
 
   def test_nulls_are_filled_and_masked
@@ -204,6 +239,8 @@ class TestTables < Test::Unit::TestCase
     assert_equal [records.dtype, records.to_a], table.to_records.then { |back| [back.dtype, back.to_a] }
     assert_match(/"n" are null/, message_of(Crossdock::Refusal) { Crossdock.table("n" => [1, nil]).to_records })
     assert_raise(TypeError) { Crossdock.table("s" => %w[a]).to_records }
+    none = Crossdock.table(Stream.new(table)).to_records
+    assert_equal [records.dtype, []], [none.dtype, none.to_a]
   end
 
   def test_a_stream_lends_the_memory_until_it_is_released
@@ -278,6 +315,11 @@ class TestTables < Test::Unit::TestCase
       assert_equal mapped["price"].array.address, back["price"].array.address
       assert_equal before, Crossdock.copied_bytes
       assert_raise(Crossdock::Refusal) { Crossdock.open(path).to_arrow_c_stream }
+      %w[x.csv z.npy x].each do |other|
+        other = File.join(folder, other)
+        assert_match(/#{other}.*no table.*\.arrow, \.feather or \.arrows.*to_records/, message_of(ArgumentError) { table.save(other) })
+        assert_false File.exist?(other)
+      end
       assert_match(/"brotli"/, message_of(ArgumentError) { table.save(path, compress: :brotli) })
       assert_match(/no such folder.*x\.arrow/m, message_of(Errno::ENOENT) { table.save(File.join(folder, "no such folder", "x.arrow")) })
       assert_equal table.to_h, Crossdock.open(path).to_h

@@ -35,7 +35,7 @@ module Crossdock
       #   ({Crossdock.record}). By default Integers become `:int64`, Floats (also with Integers),
       #   Rationals and BigDecimals `:float64`, booleans `:bool`, Complex numbers `:complex128`,
       #   Times `datetime64[ns]`, Dates `datetime64[D]`, Hashes, Structs and Data records, and
-      #   Strings text of the greatest length. Rationals and BigDecimals are rounded once to the
+      #   Strings text of the greatest length, of which NUL characters at the end are padding, and lost. Rationals and BigDecimals are rounded once to the
       #   dtype. Strings of any encoding become their characters in text, and their bytes in byte
       #   types (`:S4`, `:V4`)
       # @param order [Symbol] `:row_major` or `:column_major`
@@ -94,8 +94,6 @@ module Crossdock
       # @example
       #   Crossdock::Array.linspace(0, 1, 5).to_a #=> [0.0, 0.25, 0.5, 0.75, 1.0]
       def linspace(start, stop, count = 50, endpoint: true, dtype: nil)
-        raise ArgumentError, "linspace of #{count} numbers" if count.negative?
-
         make_linspace(start, stop, count, endpoint, dtype)
       end
 

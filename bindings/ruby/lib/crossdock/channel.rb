@@ -9,8 +9,8 @@ module Crossdock
   # shape. A {Table} is copied once, into its slot, and received in place.
   #
   # A child made by `fork` inherits the channel and attaches ends of its own; it cannot use those that
-  # it inherited. To any other process, a channel goes as the array of its memory. If a process is
-  # killed, its slots come back.
+  # it inherited. To any other process, a channel goes as the descriptor or the array of its memory.
+  # If a process is killed, its slots come back.
   #
   # @example
   #   channel = Crossdock::Channel.new(4, 1 << 20)
@@ -42,11 +42,20 @@ module Crossdock
     end
 
     # @!scope class
-    # @!method open(array)
-    #   The channel of another process, from the array of its memory.
-    #   @param array [Array] from {#to_array}, sent with `writable: true`
+    # @!method open(memory)
+    #   The channel of another process.
+    #   @param memory [Array, Integer, IO] the array of its memory, from {#to_array}, sent with
+    #     `writable: true`; or its descriptor, from {#fileno}, which stays open and still belongs to
+    #     the caller
     #   @return [Channel]
+    #   @example In a child that inherits the descriptor
+    #     # spawn("ruby", "child.rb", channel.fileno.to_s, channel.fileno => channel.fileno)
+    #     channel = Crossdock::Channel.open(Integer(ARGV[0]))
     # @!scope instance
+    # @!method fileno
+    #   The descriptor of the channel's memory, which belongs to the channel: for a program that
+    #   inherits it, also in another language.
+    #   @return [Integer]
     # @!method to_array
     #   All of the channel's memory, by which it goes to another process.
     #   @return [Array]
@@ -125,12 +134,12 @@ module Crossdock
 
       # The next message, for which it waits. Other threads run meanwhile, and may interrupt it.
       #
-      # Release the array (or pass a block) as soon as it is done with: it keeps the slot. A table keeps
-      # it until the table and its columns are collected.
+      # Release the array or the table (or pass a block) as soon as it is done with: it keeps the slot,
+      # and so do parts and columns of it.
       #
       # @param timeout [Numeric, nil] the most seconds to wait
-      # @yieldparam message [Array, Table] a read-only view, which is released after the block; or a
-      #   table
+      # @yieldparam message [Array, Table] a read-only view, or a table, which is released after the
+      #   block
       # @return [Array, Table, nil] nil if no message came in time, or the channel is closed; with a
       #   block, its result
       def receive(timeout: nil, &block)
@@ -145,7 +154,7 @@ module Crossdock
         lent(next_view_now, &block)
       end
 
-      # The messages until the channel is closed. Each array is released after its block: to keep the
+      # The messages until the channel is closed. Each is released after its block: to keep the
       # elements, copy them there, as in `receiver.lazy.map(&:copy).first(2)`.
       #
       # @yieldparam message [Array, Table] as of {#receive}
@@ -155,8 +164,6 @@ module Crossdock
 
         while (view = next_view(nil))
           lent(view, &block)
-          # A table keeps its slot during the next wait otherwise.
-          view = nil
         end
         self
       end
@@ -174,7 +181,7 @@ module Crossdock
         begin
           yield message
         ensure
-          message.release if message.is_a?(Array)
+          message.release
         end
       end
     end

@@ -132,6 +132,12 @@ module Crossdock
       ArrowStream.__send__(:structs_of, self)
     end
 
+    # The elements in a list, like {#to_a}.
+    # @return [String]
+    def to_json(*state)
+      to_a.to_json(*state)
+    end
+
     # @return [String]
     def inspect
       "#{self.class} #{"#{name.inspect} " unless name.empty?}#{type} #{size}\n#{self}"

@@ -59,7 +59,8 @@ module Crossdock
     # pointer is collected.
     #
     # @param kind [Class] the class of the pointer: `FFI::Pointer`, or another class whose `new`
-    #   takes an address; by default `Fiddle::Pointer`, with the size
+    #   takes an address; by default `Fiddle::Pointer`, with the size. Functions of FFI take only
+    #   pointers of FFI
     # @param writable [Boolean] whether the function may write: by default if the array is writable.
     #   For memory that a consumer relies on, as a column of Arrow, pass `false` to read
     # @param strided [Boolean] whether the function knows the strides; otherwise the elements must
@@ -68,23 +69,49 @@ module Crossdock
     # @return [Object] the pointer; with a block, what the block returns
     # @raise [Refusal] if the elements have gaps or another order, and if the lease is refused
     # @raise [FrozenError] for `writable: true` if the array is read-only
+    # @raise [TypeError] if the class is none of pointers
     # @example
     #   qsort = Fiddle::Function.new(…)
     #   array.to_ptr { |pointer| qsort.call(pointer, array.size, array.itemsize, compare) }
+    # @example With FFI
+    #   LibC.attach_function(:memset, %i[pointer int size_t], :pointer)
+    #   array.to_ptr(FFI::Pointer) { |pointer| LibC.memset(pointer, 0, array.nbytes) }
     def to_ptr(kind = nil, writable: !readonly?, strided: false)
-      require "fiddle" unless kind
-      address, lease = lend_address(writable, strided)
-      pointer = kind ? kind.new(address) : Fiddle::Pointer.new(address, nbytes)
-      unless block_given?
-        pointer.instance_variable_set(:@lease, lease)
-        return pointer
-      end
+      raise TypeError, "to_ptr(#{kind.inspect}): give a class of pointers, as in to_ptr(FFI::Pointer)" unless kind.nil? || kind.is_a?(Class)
 
+      address, lease = lend_address(writable, strided)
       begin
-        yield pointer
+        pointer = pointer_at(address, kind)
+        return yield(pointer) if block_given?
+
+        pointer.instance_variable_set(:@lease, lease)
+        lease = nil
+        pointer
       ensure
-        lease.release
+        lease&.release
       end
+    end
+
+    private
+
+    def pointer_at(address, kind)
+      return fiddle_pointer_at(address) unless kind
+
+      pointer = begin
+        kind.new(address)
+      rescue ArgumentError, TypeError, NoMethodError => error
+        raise TypeError, "#{kind}.new takes no address (#{error.message}): give a class of pointers, as in to_ptr(FFI::Pointer)"
+      end
+      return pointer if pointer.respond_to?(:to_i) || pointer.respond_to?(:address)
+
+      raise TypeError, "an instance of #{kind} has neither to_i nor address: give a class of pointers, as in to_ptr(FFI::Pointer)"
+    end
+
+    def fiddle_pointer_at(address)
+      require "fiddle" unless defined?(::Fiddle::Pointer)
+      ::Fiddle::Pointer.new(address, nbytes)
+    rescue Ractor::IsolationError, Ractor::UnsafeError
+      raise Error, "this Ruby has Fiddle for the main Ractor only: give another class of pointers to to_ptr, or lend the memory there"
     end
   end
 end

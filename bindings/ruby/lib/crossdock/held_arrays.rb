@@ -75,12 +75,18 @@ module Crossdock
     # elements are copied once, into shared memory that is then sealed.
     #
     # @param name [String] without a version
-    # @param arrays [Hash{String => Array, Table}]
+    # @param arrays [Hash{String, Symbol => Array, Table}] braces may be left out; a name that is
+    #   `metadata:` needs them
     # @param metadata [Hash{String => String}] texts beside the arrays
     # @return [String] the name with the new version, such as "m@3"
     # @raise [Refusal] if another process is publishing the name
-    def publish(name, arrays, metadata: {})
-      HeldArrays.send(:publish_as, name, arrays.keys, arrays.values, metadata.to_a)
+    # @example
+    #   Crossdock.publish("m", weights: weights, bias: bias)
+    def publish(name, arrays = nil, metadata: {}, **more)
+      raise ArgumentError, "publish #{name}: give its arrays, as in publish(name, weights: array)" unless arrays || !more.empty?
+
+      arrays = (arrays || {}).merge(more)
+      HeldArrays.send(:publish_as, name, arrays.keys.map(&:to_s), arrays.values, metadata.to_a)
     end
   end
 end

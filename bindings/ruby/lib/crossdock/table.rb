@@ -16,12 +16,22 @@ module Crossdock
     include Transient
 
     class << self
-      # A table of columns.
+      # A table of columns, or of rows.
       #
-      # @param columns [Hash{String, Symbol => Column, Crossdock::Array, ::Array}] columns and arrays
-      #   in place, other values as {Column.new} takes them
+      # @overload new(columns)
+      #   @param columns [Hash{String, Symbol => Column, Crossdock::Array, ::Array}] columns and
+      #     arrays in place, other values as {Column.new} takes them
+      # @overload new(rows)
+      #   @param rows [::Array<Hash{String, Symbol => Object}>] a copy; the first has the names of the
+      #     columns, and the others have the same ones
       # @return [Table]
+      # @raise [ArgumentError] if rows have other names than the first
+      # @example
+      #   Crossdock::Table.new([{ name: "bolt", price: 0.25 }, { name: nil, price: 0.5 }])
       def new(columns)
+        columns = of_rows(columns) if columns.is_a?(::Array)
+        raise TypeError, "an instance of #{columns.class} is no table: give a Hash of columns, or an Array of Hashes, the rows" unless columns.is_a?(Hash)
+
         of_columns(columns.keys.map(&:to_s), columns.values.map { |values| Crossdock.column(values) })
       end
 
@@ -43,6 +53,25 @@ module Crossdock
       end
 
       private :of_columns, :of_records
+
+      private
+
+      # The columns of rows.
+      def of_rows(rows)
+        columns = nil
+        rows.each_with_index do |row, index|
+          raise TypeError, "row #{index} is an instance of #{row.class}: rows are Hashes" unless row.is_a?(Hash)
+
+          row = row.transform_keys(&:to_s)
+          columns ||= row.transform_values { [] }
+          unless row.size == columns.size && columns.each_key.all? { |name| row.key?(name) }
+            raise ArgumentError, "row #{index} has the columns #{row.keys.first(10).inspect}, and row 0 has #{columns.keys.first(10).inspect}; give nil for a null"
+          end
+
+          columns.each { |name, values| values << row[name] }
+        end
+        columns || {}
+      end
     end
 
     # @!method names
@@ -56,10 +85,19 @@ module Crossdock
     #   @return [Array]
     #   @raise [Refusal] if elements are null
     #   @raise [TypeError] if a column has elements without a fixed width, or decimals
-    # @!method to_s
-    #   @return [String] the first and the last rows
+    # @!method released?
+    #   @return [Boolean] whether the memory was released, so that nothing can be read
+    # @!method release
+    #   Releases the memory, unless columns, arrays or other tables use it: also the slot of a
+    #   channel. Nothing can be read from this object afterwards.
+    #   @return [nil]
 
     alias length size
+
+    # @return [String] the first and the last rows
+    def to_s
+      released? ? "released" : grid
+    end
 
     # @return [::Array(Integer, Integer)] the numbers of rows and of columns
     def shape
@@ -107,7 +145,7 @@ module Crossdock
       else
         return rows(*RowRange.of(key, length, size)) if length
 
-        row_hashes(rows(RowRange.index(key, size), 1)) { |row| return row }
+        row_hashes(RowRange.index(key, size), 1) { |row| return row }
       end
     end
 
@@ -119,7 +157,7 @@ module Crossdock
     def each_row(&block)
       return enum_for(:each_row) { size } unless block
 
-      (0...size).step(RowRange::BLOCK) { |start| row_hashes(rows(start, RowRange::BLOCK), &block) }
+      (0...size).step(RowRange::BLOCK) { |start| row_hashes(start, RowRange::BLOCK, &block) }
       self
     end
 
@@ -129,7 +167,7 @@ module Crossdock
     # @raise [Error] if several columns have one name
     def to_h
       check_names
-      columns.to_h { |column| [column.name, column.to_a] }
+      names.zip(values(0, size)).to_h
     end
 
     # The same columns under other names, in place.
@@ -160,21 +198,30 @@ module Crossdock
       ArrowStream.__send__(:structs_of, self)
     end
 
-    # Writes an Arrow IPC file, or a stream in a file for the extension `.arrows`. An existing file is
-    # replaced when all is written.
+    # Writes an Arrow IPC file (`.arrow`, `.feather`), or a stream in a file (`.arrows`). An existing
+    # file is replaced when all is written.
     #
     # @param path [String, Pathname]
     # @param compress [Boolean, Symbol] `:lz4`, which `true` is too, or `:zstd`; files that are not
     #   compressed can be opened in place
     # @return [self]
+    # @raise [ArgumentError] for files of other formats
     def save(path, compress: false)
       save_to(File.path(path), compress)
       self
     end
 
+    # The rows, as {#each_row} gives them. JSON itself refuses values that it cannot represent (NaN),
+    # and writes dates, times and decimals as Strings.
+    # @return [String]
+    # @raise [Error] if several columns have one name
+    def to_json(*state)
+      each_row.to_a.to_json(*state)
+    end
+
     # @return [String]
     def inspect
-      "#{self.class} #{shape}\n#{self}"
+      released? ? "#<#{self.class} released>" : "#{self.class} #{shape}\n#{self}"
     end
 
     private
@@ -193,32 +240,33 @@ module Crossdock
       raise Error, "#{twice.last} columns are called #{twice.first.inspect}, which a Hash cannot have" if twice
     end
 
-    def row_hashes(part)
+    # Without objects for columns, which would keep the memory until they are collected.
+    def row_hashes(start, length)
       check_names
-      columns = part.columns.map { |column| [column.name, column.to_a] }
-      part.size.times { |row| yield columns.to_h { |name, values| [name, values[row]] } }
+      names, columns = self.names, values(start, length)
+      [length, size - start].min.times { |row| yield names.zip(columns.map { |values| values[row] }).to_h }
     end
   end
 
   class << self
     # A table on the memory of another object, in place.
     #
-    # @param object [Table, Hash, Array, #to_arrow_c_stream, #to_arrow_c_array] a table of another
-    #   library, a Hash of columns, or an array of records, which is copied. Tables, batches and
-    #   readers of Red Arrow have adapters
+    # @param object [Table, Hash, ::Array<Hash>, Array, #to_arrow_c_stream, #to_arrow_c_array] a table
+    #   of another library, a Hash of columns, rows or an array of records, which are copied. Tables,
+    #   batches and readers of Red Arrow have adapters
     # @return [Table]
     # @raise [TypeError] if it is none of these
     def table(object)
       case object
       when Table then object
-      when Hash then Table.new(object)
+      when Hash, ::Array then Table.new(object)
       when Array then Table.__send__(:of_records, object)
       else
         adapted = Adapters::RedArrow.stream_of(object)
         return adapted if adapted
         return Table.from_arrow(object) if object.respond_to?(:to_arrow_c_stream) || object.respond_to?(:to_arrow_c_array)
 
-        raise TypeError, "an instance of #{object.class} is no table: neither a Hash of columns, nor does it answer to to_arrow_c_stream"
+        raise TypeError, "an instance of #{object.class} is no table: neither a Hash of columns nor an Array of rows, nor does it answer to to_arrow_c_stream"
       end
     end
 

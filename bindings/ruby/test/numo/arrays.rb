@@ -248,6 +248,9 @@ class TestNumoArrays < Test::Unit::TestCase
     assert_equal [[1, 2], [3, 4]], Crossdock.view(narray, copy: :always).tap { |copy| copy.address != Crossdock.view(narray).address }.to_a
     assert_equal [true, false], [array == Numo::Int8[[5, 6], [5, 6]], array == Numo::Int8[5, 6]]
     assert_true Crossdock::Array.new([true, false]) == Numo::Bit[1, 0]
+    # Numo's own `==` converts an array to its class first.
+    assert_equal [true, true, false, false], [Numo::Int8[5, 6], Numo::DFloat[5, 6], Numo::Int8[5, 7], Numo::Int8[5, 6, 7]].map { |one| one == array[0] }
+    assert_true Numo::Int8[1] == Crossdock::Array[1.5]
     assert_match(/Adapters::Numo\n  offers: float64 of shape \[2, 2\]/, Crossdock.explain(narray))
     assert_match(/refused: .*table of indices/, Crossdock.explain(narray[[1, 0], true]))
   end

@@ -25,6 +25,7 @@ use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::import;
 use crate::keep::{self, Held, ObjectLease};
+use crate::lengths::lengths;
 
 /// A block that is called after the memory was last used.
 struct Callback;
@@ -53,14 +54,14 @@ fn adopt(
     ruby: &Ruby,
     address: usize,
     dtype: Value,
-    shape: Vec<usize>,
+    shape: RArray,
     strides: Value,
     access: (bool, bool),
     owner: Value,
     block: Value,
 ) -> Result<Wrapped> {
     let (writable, constant) = access;
-    let dtype = parse_dtype(ruby, dtype)?;
+    let (dtype, shape) = (parse_dtype(ruby, dtype)?, lengths(ruby, "shape", shape)?);
     let layout = match Option::<Vec<isize>>::try_convert(strides)? {
         None => Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?,
         Some(strides) => Layout::new(&shape, &strides, dtype.itemsize())?,

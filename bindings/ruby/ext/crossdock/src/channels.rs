@@ -2,6 +2,7 @@
 //! methods with the documentation are in `lib/crossdock/channel.rb`.
 
 use std::cell::Cell;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -11,15 +12,20 @@ use crossdock::array::Casting;
 use crossdock::bindings::channel::{loan_for_table, send_table_in, table as table_of};
 use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery, Loan, Receiver, Sender};
-use magnus::{DataTypeFunctions, IntoValue, RModule, Ruby, TypedData, Value, function, method, prelude::*};
+use magnus::{
+    DataTypeFunctions, Integer, IntoValue, RArray, RModule, Ruby, TypedData, Value, function, method,
+    prelude::*,
+};
 
 use crate::blocking::without_lock;
 use crate::dtype::parse_dtype;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
+use crate::lengths::{lengths, size};
 use crate::pressure::{ReportedMemory, again};
+use crate::shm::duplicate;
 use crate::tables;
-use crate::value::name;
+use crate::value::{describe, name};
 
 /// The longest wait without Ruby's lock, after which interrupts are handled.
 const SLICE: Duration = Duration::from_millis(50);
@@ -94,12 +100,13 @@ fn collect_after(ruby: &Ruby, slices: u32) {
 
 fn make(
     ruby: &Ruby,
-    slots: usize,
-    nbytes: usize,
+    slots: Value,
+    nbytes: Value,
     delivery: Value,
     drop_oldest: bool,
     label: Option<String>,
 ) -> Result<ChannelObject> {
+    let (slots, nbytes) = (size(ruby, "slots", slots)?, size(ruby, "nbytes", nbytes)?);
     let delivery = match name(ruby, delivery)?.as_str() {
         "each" => Delivery::Each,
         "one" => Delivery::One,
@@ -119,12 +126,27 @@ fn make(
     again(ruby, || Ok(ChannelObject(Channel::new(&options)?)))
 }
 
-fn open(ruby: &Ruby, array: Value) -> Result<ChannelObject> {
-    let Some(array) = Wrapped::of(array) else {
-        return Err(Failure::of_type(ruby, "a channel is opened from a Crossdock::Array in shared memory"));
+/// The channel in an array, or in the memory of a descriptor, which remains the caller's.
+fn open(ruby: &Ruby, memory: Value) -> Result<ChannelObject> {
+    if let Some(array) = Wrapped::of(memory) {
+        let array = array.array()?;
+        return again(ruby, || Ok(ChannelObject(Channel::open(&array)?)));
+    }
+    let descriptor = if memory.respond_to("fileno", false)? { memory.funcall("fileno", ())? } else { memory };
+    let Some(descriptor) = Integer::from_value(descriptor) else {
+        let text = format!(
+            "{} is no channel: it is opened from a Crossdock::Array in shared memory, or a descriptor",
+            describe(memory)
+        );
+        return Err(Failure::of_type(ruby, text));
     };
-    let array = array.array()?;
-    again(ruby, || Ok(ChannelObject(Channel::open(&array)?)))
+    let descriptor = descriptor.to_i32()?;
+    again(ruby, || Ok(ChannelObject(Channel::open_fd(duplicate(ruby, descriptor)?)?)))
+}
+
+/// The descriptor of the memory, which remains the channel's.
+fn fileno(this: &ChannelObject) -> Result<i32> {
+    Ok(this.0.fd()?.as_raw_fd())
 }
 
 fn to_array(ruby: &Ruby, this: &ChannelObject) -> Result<Wrapped> {
@@ -217,11 +239,11 @@ const ETIMEDOUT: i32 = 110;
 fn loan(
     ruby: &Ruby,
     this: &SenderObject,
-    shape: Vec<usize>,
+    shape: RArray,
     dtype: Value,
     timeout: Option<f64>,
 ) -> Result<LoanObject> {
-    let dtype = parse_dtype(ruby, dtype)?;
+    let (dtype, shape) = (parse_dtype(ruby, dtype)?, lengths(ruby, "shape", shape)?);
     let loan = loan_array(ruby, this, &dtype, &shape, timeout)?;
     Ok(LoanObject(Mutex::new(Some(loan))))
 }
@@ -236,7 +258,7 @@ fn send_array(ruby: &Ruby, this: &SenderObject, array: Wrapped, timeout: Option<
 
 /// Copies the batches of a table into a slot, and sends them.
 fn send_table(ruby: &Ruby, this: &SenderObject, table: Value, timeout: Option<f64>) -> Result<()> {
-    let Some(mut batches) = tables::batches_of(table) else {
+    let Some(mut batches) = tables::batches_of(ruby, table)? else {
         return Err(Failure::of_type(ruby, "a Crossdock::Table is sent as a table"));
     };
     let loan = loan_slot(ruby, timeout, |limit| loan_for_table(&mut lock(&this.0), Some(limit)))?;
@@ -333,6 +355,7 @@ pub(crate) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     let _classes = (ReceiverObject::class(ruby), LoanObject::class(ruby));
     class.define_singleton_method("make", function!(make, 5))?;
     class.define_singleton_method("open", function!(open, 1))?;
+    class.define_method("fileno", method!(fileno, 0))?;
     class.define_method("to_array", method!(to_array, 0))?;
     class.define_method("sender", method!(sender, 0))?;
     class.define_method("receiver", method!(receiver, 0))?;

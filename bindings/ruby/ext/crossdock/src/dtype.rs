@@ -17,6 +17,7 @@ use crossdock::element::{DType, DTypeKind, Field};
 use magnus::{Integer, RArray, RClass, RHash, RModule, Ruby, Value, function, prelude::*};
 
 use crate::error::{CROSSDOCK, Failure, Result, text};
+use crate::lengths;
 use crate::query::dtype_to_ruby;
 use crate::value::name;
 
@@ -78,8 +79,8 @@ fn subarray(ruby: &Ruby, pair: RArray, packing: Packing, depth: usize) -> Result
     let base = parse(ruby, pair.entry(0)?, packing, depth + 1)?;
     let lengths: Value = pair.entry(1)?;
     let shape: Vec<usize> = match Integer::from_value(lengths) {
-        Some(length) => vec![length.to_usize()?],
-        None => RArray::try_convert(lengths)?.to_vec()?,
+        Some(length) => vec![lengths::size(ruby, "dtype", length.as_value())?],
+        None => lengths::lengths(ruby, "dtype", RArray::try_convert(lengths)?)?,
     };
     Ok(DType::subarray(&shape, base)?)
 }

@@ -8,7 +8,7 @@
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
 //!   dlpack, arrow ── lent to, and borrowed from, others   adapters, numo ── what adapters in Ruby cannot do there
 //!   tables ── columns of any type, and tables of them
-//!   nested, lists, stack, ranges, string, value, dtype, moment, exact ── elements in
+//!   nested, lists, lengths, stack, ranges, string, value, dtype, moment, exact ── elements in
 //!                                                          index, select, convert, query ── elements out
 //! ```
 //!
@@ -38,6 +38,7 @@ mod index;
 mod keep;
 mod leased;
 mod ledger;
+mod lengths;
 mod lists;
 mod make;
 mod moment;

@@ -7,12 +7,13 @@ use crossdock::array::ArrayOptions;
 use crossdock::layout::Order;
 use crossdock::pool::Pool;
 use crossdock::{Casting, DArray};
-use magnus::{RClass, Ruby, Value, method, prelude::*};
+use magnus::{RArray, RClass, Ruby, Value, method, prelude::*};
 
 use crate::dtype::parse_dtype;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::index::assign;
+use crate::lengths::lengths;
 use crate::pressure::again;
 use crate::value::name;
 use crate::{import, nested};
@@ -61,13 +62,14 @@ fn shareable() -> Result<&'static Pool> {
 fn full(
     ruby: &Ruby,
     class: RClass,
-    shape: Vec<usize>,
+    shape: RArray,
     fill: Value,
     dtype: Value,
     order_: Value,
     is_shareable: bool,
 ) -> Result<Wrapped> {
     let (dtype, order) = (parse_dtype(ruby, dtype)?, order(ruby, order_)?);
+    let shape = lengths(ruby, "shape", shape)?;
     let options = ArrayOptions::new().order(order);
     let options = if is_shareable { options.pool(shareable()?) } else { options };
     let array = again(ruby, || Ok(DArray::zeros(dtype.clone(), &shape, options)?))?;

@@ -35,11 +35,17 @@ pub(crate) fn array_within(
         return stacked(ruby, list, dtype, order, around);
     }
     let shape = shape(ruby, nested)?;
+    if let Some(dtype) = &dtype
+        && let Some(subarray) = dtype.as_subarray()
+    {
+        let array = one_by_one(ruby, nested, outer(&shape, subarray.shape()), dtype.clone(), true)?;
+        return Ok(if array.is_contiguous(order) { array } else { array.to_order(order)? });
+    }
     let mut census = Census::default();
     visit(ruby, nested, &shape, &mut |value| census.count(ruby, value, dtype.is_none()))?;
     if dtype.is_none() && census.is_of_records() {
         let dtype = record(ruby, nested, &shape, around)?;
-        let array = one_by_one(ruby, nested, &shape, dtype)?;
+        let array = one_by_one(ruby, nested, &shape, dtype, false)?;
         return Ok(if array.is_contiguous(order) { array } else { array.to_order(order)? });
     }
     let natural = census.natural();
@@ -56,7 +62,7 @@ pub(crate) fn array_within(
                 (None, Ok(natural)) => natural,
                 (None, Err(what)) => return Err(Failure::of_type(ruby, what)),
             };
-            one_by_one(ruby, nested, &shape, dtype)?
+            one_by_one(ruby, nested, &shape, dtype, false)?
         }
     };
     Ok(if array.is_contiguous(order) { array } else { array.to_order(order)? })
@@ -83,10 +89,32 @@ fn shape(ruby: &Ruby, nested: Value) -> Result<Vec<usize>> {
     Ok(shape)
 }
 
+/// The axes around elements that are Arrays themselves, with these axes.
+fn outer<'a>(shape: &'a [usize], inner: &[usize]) -> &'a [usize] {
+    // An empty list has no elements that would show their axes.
+    let is_empty = shape.last() == Some(&0) && !inner.contains(&0);
+    if is_empty { shape } else { &shape[..shape.len().saturating_sub(inner.len())] }
+}
+
 /// Calls `f` with every element, in row-major order; all axes are as long as the shape says. An
 /// error of `f` gets the index of the element in front.
 fn visit(ruby: &Ruby, nested: Value, shape: &[usize], f: &mut dyn FnMut(Value) -> Result<()>) -> Result<()> {
-    visit_axis(ruby, nested, shape, &mut vec![0; shape.len()], 0, f)
+    let mut scalar = |index: &[usize], value: Value| match RArray::from_value(value) {
+        Some(_) => {
+            let text = format!("an Array at {index:?}, where the others have elements: not all are as deep");
+            Err(Failure::argument(ruby, text))
+        }
+        None => f(value).map_err(|failure| within(ruby, index, failure)),
+    };
+    visit_axis(ruby, nested, shape, &mut vec![0; shape.len()], 0, &mut scalar)
+}
+
+/// An error about the element at an index.
+fn within(ruby: &Ruby, index: &[usize], failure: Failure) -> Failure {
+    match index {
+        [] => failure,
+        index => failure.within(ruby, format_args!("element {index:?}")),
+    }
 }
 
 fn visit_axis(
@@ -95,19 +123,9 @@ fn visit_axis(
     shape: &[usize],
     index: &mut Vec<usize>,
     axis: usize,
-    f: &mut dyn FnMut(Value) -> Result<()>,
+    f: &mut dyn FnMut(&[usize], Value) -> Result<()>,
 ) -> Result<()> {
-    let Some(&len) = shape.get(axis) else {
-        if RArray::from_value(nested).is_some() {
-            let text = format!("an Array at {index:?}, where the others have elements: not all are as deep");
-            return Err(Failure::argument(ruby, text));
-        }
-        let at = |failure: Failure| match &index[..] {
-            [] => failure,
-            index => failure.within(ruby, format_args!("element {index:?}")),
-        };
-        return f(nested).map_err(at);
-    };
+    let Some(&len) = shape.get(axis) else { return f(index, nested) };
     let at = &index[..axis];
     let Some(array) = RArray::from_value(nested) else {
         let text = format!("{} at {at:?}, where the others have Arrays of {len}", describe(nested));
@@ -348,16 +366,23 @@ fn whole(ruby: &Ruby, value: Value) -> Result<Integer> {
         .ok_or_else(|| Failure::of_type(ruby, "an Integer became something else meanwhile"))
 }
 
-/// Elements of any dtype, converted one by one.
-fn one_by_one(ruby: &Ruby, nested: Value, shape: &[usize], dtype: DType) -> Result<DArray> {
+/// Elements of any dtype, converted one by one; `are_arrays` if each is an Array.
+fn one_by_one(ruby: &Ruby, nested: Value, shape: &[usize], dtype: DType, are_arrays: bool) -> Result<DArray> {
     let array = DArray::zeros(dtype, shape, Order::RowMajor)?;
     let flat = array.flatten()?;
     let mut position = 0;
-    visit(ruby, nested, shape, &mut |value| {
+    let mut store = |value: Value| {
         let element = from_ruby(ruby, value, flat.dtype())?;
         flat.set(&[position], &element)?;
         position += 1;
         Ok(())
-    })?;
+    };
+    if are_arrays {
+        let mut element =
+            |index: &[usize], value: Value| store(value).map_err(|failure| within(ruby, index, failure));
+        visit_axis(ruby, nested, shape, &mut vec![0; shape.len()], 0, &mut element)?;
+    } else {
+        visit(ruby, nested, shape, &mut store)?;
+    }
     Ok(array)
 }

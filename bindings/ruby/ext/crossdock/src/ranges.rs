@@ -8,6 +8,7 @@ use magnus::{Integer, RClass, Ruby, Value, method, prelude::*};
 use crate::error::{Failure, Result};
 use crate::exact::nearest;
 use crate::handle::Wrapped;
+use crate::lengths::size;
 use crate::make::optional_dtype;
 use crate::pressure::again;
 use crate::value::describe;
@@ -57,11 +58,12 @@ fn linspace(
     class: RClass,
     start: Value,
     stop: Value,
-    count: usize,
+    count: Value,
     endpoint: bool,
     dtype: Value,
 ) -> Result<Wrapped> {
     let (start, stop) = (number(ruby, start)?, number(ruby, stop)?);
+    let count = size(ruby, "count", count)?;
     let steps = if endpoint { count.saturating_sub(1) } else { count };
     let step = if steps == 0 { 0.0 } else { (stop - start) / steps as f64 };
     let array = numbers(ruby, count, |index| match index {

@@ -89,7 +89,7 @@ enum PublishedPart {
 
 /// Copies the arrays and tables into a set, and publishes it.
 fn publish(
-    _: &Ruby,
+    ruby: &Ruby,
     name: String,
     names: Vec<String>,
     arrays: RArray,
@@ -99,15 +99,12 @@ fn publish(
     let mut parts: Vec<(String, PublishedPart)> = Vec::with_capacity(names.len());
     for (index, name) in names.into_iter().enumerate() {
         let value: Value = arrays.entry(index as isize)?;
-        if let Some(batches) = tables::batches_of(value) {
+        if let Some(batches) = tables::batches_of(ruby, value)? {
             parts.push((name, PublishedPart::Table(batches)));
             continue;
         }
         let wrapped = Wrapped::of(value).ok_or_else(|| {
-            Failure::of_type(
-                &Ruby::get_with(value),
-                format!("{name:?} is no Crossdock::Array and no Crossdock::Table"),
-            )
+            Failure::of_type(ruby, format!("{name:?} is no Crossdock::Array and no Crossdock::Table"))
         })?;
         parts.push((name, PublishedPart::Array(wrapped.array()?)));
     }

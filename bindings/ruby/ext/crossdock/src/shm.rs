@@ -119,7 +119,7 @@ fn stream(ruby: &Ruby, fd: i32) -> Result<UnixStream> {
     Ok(UnixStream::from(again(ruby, || duplicate(ruby, fd))?))
 }
 
-fn duplicate(ruby: &Ruby, fd: i32) -> Result<OwnedFd> {
+pub(crate) fn duplicate(ruby: &Ruby, fd: i32) -> Result<OwnedFd> {
     if fd < 0 {
         return Err(Failure::argument(ruby, format!("{fd} is no descriptor")));
     }

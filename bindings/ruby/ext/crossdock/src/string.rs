@@ -10,13 +10,14 @@ use crossdock::element::DType;
 use crossdock::layout::Layout;
 use crossdock::memory::{Birth, Place};
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{RClass, RString, Ruby, TryConvert, Value, method, prelude::*};
+use magnus::{RArray, RClass, RString, Ruby, TryConvert, Value, method, prelude::*};
 use rb_sys::{RSTRING_LEN, RSTRING_PTR, VALUE, rb_str_locktmp, rb_str_unlocktmp};
 
 use crate::dtype::parse_dtype;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep::{self, ObjectLease};
+use crate::lengths::lengths;
 use crate::make::order;
 use crate::pressure::again;
 
@@ -46,7 +47,7 @@ fn from_string(
     let order = order(ruby, wanted)?;
     let shape = match shape.is_nil() {
         true => vec![whole(ruby, string.len(), &dtype)?],
-        false => Vec::<usize>::try_convert(shape)?,
+        false => lengths(ruby, "shape", RArray::try_convert(shape)?)?,
     };
     let layout = Layout::contiguous(&shape, dtype.itemsize(), order)?;
     if layout.nbytes() != string.len() {

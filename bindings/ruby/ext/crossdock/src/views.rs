@@ -11,6 +11,7 @@ use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::import::source;
 use crate::index::assign;
+use crate::lengths::lengths;
 use crate::make::order;
 use crate::pressure::again;
 use crate::value::{describe, name};
@@ -113,8 +114,8 @@ fn field(ruby: &Ruby, this: Wrapped, field: Value) -> Result<Wrapped> {
     this.derived(ruby, array.field(&field)?)
 }
 
-fn broadcast_to(ruby: &Ruby, this: Wrapped, shape: Vec<usize>) -> Result<Wrapped> {
-    let array = this.array()?;
+fn broadcast_to(ruby: &Ruby, this: Wrapped, shape: RArray) -> Result<Wrapped> {
+    let (array, shape) = (this.array()?, lengths(ruby, "shape", shape)?);
     // Broadcast elements share their memory, so they must not be written one by one.
     this.derived(ruby, array.broadcast_to(&shape)?.into_readonly())
 }

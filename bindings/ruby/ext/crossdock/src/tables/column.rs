@@ -87,7 +87,7 @@ impl RubyColumn {
         self.kept.clone()
     }
 
-    fn slice(&self, range: Range<usize>) -> Result<Self> {
+    pub(super) fn slice(&self, range: Range<usize>) -> Result<Self> {
         let chunks = parts(range, self.chunks.iter().map(Column::len)).into_iter();
         let chunks = chunks.map(|(index, range)| self.chunks[index].slice(range));
         Ok(Self::sharing(self.field.clone(), chunks.collect::<crossdock::Result<_>>()?, self.kept()))

@@ -56,9 +56,9 @@ fn batches(file: &IpcFile) -> crossdock::Result<(Schema, Vec<RecordBatch>)> {
 }
 
 /// The batches of a `Crossdock::Table`; `None` for another object.
-pub(crate) fn batches_of(value: Value) -> Option<OwnBatches> {
-    let table = <&RubyTable>::try_convert(value).ok()?;
-    Some(OwnBatches::of(table))
+pub(crate) fn batches_of(ruby: &Ruby, value: Value) -> Result<Option<OwnBatches>> {
+    let Ok(table) = <&RubyTable>::try_convert(value) else { return Ok(None) };
+    Ok(Some(OwnBatches::of(&*table.content(ruby)?)))
 }
 
 pub(crate) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {

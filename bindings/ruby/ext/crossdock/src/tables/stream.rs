@@ -23,7 +23,7 @@ use crate::error::{Failure, Result};
 use crate::keep;
 use crate::pressure::{ReportedMemory, told};
 use crate::tables::column::RubyColumn;
-use crate::tables::table::RubyTable;
+use crate::tables::table::{RubyTable, TableContent};
 use crate::words::words;
 
 // ===== export
@@ -115,19 +115,20 @@ impl RecordBatchReader for OwnBatches {
 }
 
 impl OwnBatches {
-    pub(super) fn of(table: &RubyTable) -> Self {
+    pub(super) fn of(table: &TableContent) -> Self {
         Self { schema: table.schema().clone(), batches: table.batches().to_vec().into_iter() }
     }
 }
 
 /// All batches of a table as a stream.
-fn of_table(_: &Ruby, this: &RubyTable) -> Result<Stream> {
+fn of_table(ruby: &Ruby, this: &RubyTable) -> Result<Stream> {
     keep::give_back();
+    let this = this.content(ruby)?;
     // Refused here rather than in the stream, whose consumers name a number of the system.
     for batch in this.batches() {
         drop(arrow::export_batch(batch)?);
     }
-    let stream = arrow::export_stream_in_words(Box::new(OwnBatches::of(this)), words);
+    let stream = arrow::export_stream_in_words(Box::new(OwnBatches::of(&this)), words);
     Ok(Stream::new(stream, this.kept()))
 }
 
@@ -145,6 +146,7 @@ fn of_column(_: &Ruby, this: &RubyColumn) -> Result<Stream> {
 fn structs_of(ruby: &Ruby, object: Value) -> Result<Column> {
     keep::give_back();
     if let Ok(table) = <&RubyTable>::try_convert(object) {
+        let table = table.content(ruby)?;
         return match table.batches() {
             [only] => Ok(Column::exported(arrow::export_batch(only)?.into_raw(), table.kept())),
             batches => {

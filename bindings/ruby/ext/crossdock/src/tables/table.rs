@@ -1,9 +1,10 @@
 //! The class `Crossdock::Table`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossdock::bindings::table::{self, cut, grid};
+use crossdock::exchange::files::Format;
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::table::{Field, RecordBatch, Schema};
@@ -15,15 +16,19 @@ use magnus::{
 use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
+use crate::keep;
 use crate::pressure::{ReportedMemory, again, told};
 use crate::tables::column::RubyColumn;
 use crate::tables::stream::OwnBatches;
 use crate::value::name;
 
-/// `Crossdock::Table`: named columns of equal length, in batches.
+/// `Crossdock::Table`, until it is released.
 #[derive(TypedData)]
 #[magnus(class = "Crossdock::Table", free_immediately, size)]
-pub(super) struct RubyTable {
+pub(super) struct RubyTable(Mutex<Option<Arc<TableContent>>>);
+
+/// Named columns of equal length, in batches.
+pub(super) struct TableContent {
     schema: Schema,
     /// Batches of this schema.
     batches: Vec<RecordBatch>,
@@ -33,15 +38,15 @@ pub(super) struct RubyTable {
 
 impl DataTypeFunctions for RubyTable {
     fn size(&self) -> usize {
-        size_of::<Self>() + told(self.kept.as_ref(), std::ptr::from_ref(self).addr())
+        let content = self.lock();
+        let kept = content.as_ref().and_then(|content| content.kept.as_ref());
+        size_of::<Self>() + told(kept, std::ptr::from_ref(self).addr())
     }
 }
 
 impl Drop for RubyTable {
     fn drop(&mut self) {
-        if let Some(kept) = &self.kept {
-            kept.leave(std::ptr::from_ref(self).addr());
-        }
+        self.close();
     }
 }
 
@@ -52,7 +57,28 @@ impl RubyTable {
         len: usize,
         kept: Option<Arc<ReportedMemory>>,
     ) -> Self {
-        Self { schema, batches, len, kept }
+        Self(Mutex::new(Some(Arc::new(TableContent { schema, batches, len, kept }))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<TableContent>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The content, which stays while a method uses it, also if Ruby code releases the table
+    /// meanwhile.
+    pub(super) fn content(&self, ruby: &Ruby) -> Result<Arc<TableContent>> {
+        self.lock().clone().ok_or_else(|| {
+            Failure::ours(ruby, "the table was released: nothing can be read from it any more")
+        })
+    }
+
+    /// Moves the content out.
+    fn close(&self) {
+        let content = self.lock().take();
+        if let Some(kept) = content.as_ref().and_then(|content| content.kept.as_ref()) {
+            kept.leave(std::ptr::from_ref(self).addr());
+        }
+        drop(content);
     }
 
     /// A table of new memory, or of another producer's.
@@ -67,7 +93,9 @@ impl RubyTable {
         let len = batches.iter().map(RecordBatch::len).sum();
         Ok(Self::sharing(schema, batches, len, kept))
     }
+}
 
+impl TableContent {
     pub(super) fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -91,18 +119,28 @@ impl RubyTable {
 // ===== methods
 
 fn column_names(ruby: &Ruby, this: &RubyTable) -> Result<RArray> {
-    let names = ruby.ary_new();
+    let (this, names) = (this.content(ruby)?, ruby.ary_new());
     for field in this.schema.fields() {
         names.push(field.name())?;
     }
     Ok(names)
 }
 
-fn size(this: &RubyTable) -> usize {
-    this.len
+fn size(ruby: &Ruby, this: &RubyTable) -> Result<usize> {
+    Ok(this.content(ruby)?.len)
+}
+
+fn release(this: &RubyTable) {
+    this.close();
+    keep::give_back();
+}
+
+fn is_released(this: &RubyTable) -> bool {
+    this.lock().is_none()
 }
 
 fn column(ruby: &Ruby, this: &RubyTable, index: usize) -> Result<RubyColumn> {
+    let this = this.content(ruby)?;
     if index >= this.schema.fields().len() {
         let text = format!("column {index} is out of bounds for {} columns", this.schema.fields().len());
         return Err(Failure::index(ruby, text));
@@ -111,7 +149,8 @@ fn column(ruby: &Ruby, this: &RubyTable, index: usize) -> Result<RubyColumn> {
 }
 
 /// The columns at these indices, in place.
-fn columns(_: &Ruby, this: &RubyTable, indices: Vec<usize>) -> Result<RubyTable> {
+fn columns(ruby: &Ruby, this: &RubyTable, indices: Vec<usize>) -> Result<RubyTable> {
+    let this = this.content(ruby)?;
     let fields = indices.iter().filter_map(|&index| this.schema.fields().get(index).cloned());
     let schema = Schema::new(fields).with_metadata(this.schema.metadata().clone());
     let batches = this.batches.iter().map(|batch| batch.select(&indices));
@@ -120,7 +159,8 @@ fn columns(_: &Ruby, this: &RubyTable, indices: Vec<usize>) -> Result<RubyTable>
 }
 
 /// The same columns under other names, in place.
-fn renamed(_: &Ruby, this: &RubyTable, names: Vec<String>) -> Result<RubyTable> {
+fn renamed(ruby: &Ruby, this: &RubyTable, names: Vec<String>) -> Result<RubyTable> {
+    let this = this.content(ruby)?;
     let fields = this.schema.fields().iter().zip(&names);
     let fields = fields.map(|(field, name)| field.clone().with_name(name));
     let schema = Schema::new(fields).with_metadata(this.schema.metadata().clone());
@@ -130,7 +170,8 @@ fn renamed(_: &Ruby, this: &RubyTable, names: Vec<String>) -> Result<RubyTable> 
 }
 
 /// Rows from a start on, which Ruby code has checked.
-fn rows(_: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RubyTable> {
+fn rows(ruby: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RubyTable> {
+    let this = this.content(ruby)?;
     let end = start.saturating_add(len).min(this.len);
     let start = start.min(end);
     let batches = table::parts(start..end, this.batches.iter().map(RecordBatch::len)).into_iter();
@@ -139,8 +180,18 @@ fn rows(_: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RubyTabl
     Ok(RubyTable::sharing(this.schema.clone(), batches, end - start, this.kept()))
 }
 
+/// The elements of each column in these rows, which Ruby code has checked.
+fn values(ruby: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RArray> {
+    let (this, all) = (this.content(ruby)?, ruby.ary_new());
+    let end = start.saturating_add(len).min(this.len);
+    for index in 0..this.schema.fields().len() {
+        all.push(this.column(index)?.slice(start.min(end)..end)?.values(ruby)?)?;
+    }
+    Ok(all)
+}
+
 fn batches(ruby: &Ruby, this: &RubyTable) -> Result<RArray> {
-    let all = ruby.ary_new();
+    let (this, all) = (this.content(ruby)?, ruby.ary_new());
     for batch in &this.batches {
         all.push(RubyTable::sharing(this.schema.clone(), vec![batch.clone()], batch.len(), this.kept()))?;
     }
@@ -157,8 +208,9 @@ fn to_records(ruby: &Ruby, this: &RubyTable) -> Result<Wrapped> {
             })
         })
     };
+    let this = this.content(ruby)?;
     let records = match &this.batches[..] {
-        [] => return Err(Failure::ours(ruby, "a table without batches has no records")),
+        [] => of(&RecordBatch::empty(this.schema.clone())?)?,
         [only] => of(only)?,
         several => {
             let parts: Vec<DArray> = several.iter().map(of).collect::<Result<_>>()?;
@@ -176,7 +228,8 @@ fn to_records(ruby: &Ruby, this: &RubyTable) -> Result<Wrapped> {
     Wrapped::new(ruby, records)
 }
 
-fn to_s(ruby: &Ruby, this: &RubyTable) -> Result<String> {
+fn grid_of(ruby: &Ruby, this: &RubyTable) -> Result<String> {
+    let this = this.content(ruby)?;
     let fields = this.schema.fields();
     let name = |index: usize| cut(fields[index].name());
     let cells = |index: usize, rows: &[Option<usize>]| {
@@ -204,9 +257,17 @@ fn save_to(ruby: &Ruby, this: &RubyTable, path: PathBuf, compress: Value) -> Res
             }
         },
     };
+    if Format::named(&path) != Some(Format::Arrow) {
+        let text = format!(
+            "{path:?}: such a file holds no table: name a file .arrow, .feather or .arrows; `to_records` gives an array of \
+             records, and `table[name].array` the array of a column, which go into other files"
+        );
+        return Err(Failure::argument(ruby, text));
+    }
+    let this = this.content(ruby)?;
     let options = compression.into_iter().fold(IpcOptions::new(), IpcOptions::compression);
     again(ruby, || {
-        let mut reader = OwnBatches::of(this);
+        let mut reader = OwnBatches::of(&this);
         Ok(without_lock(|| options.save(&path, &mut reader))??)
     })
 }
@@ -250,12 +311,15 @@ pub(super) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     class.define_method("size", method!(size, 0))?;
     class.define_method("batches", method!(batches, 0))?;
     class.define_method("to_records", method!(to_records, 0))?;
-    class.define_method("to_s", method!(to_s, 0))?;
+    class.define_method("release", method!(release, 0))?;
+    class.define_method("released?", method!(is_released, 0))?;
+    class.define_private_method("grid", method!(grid_of, 0))?;
     class.define_private_method("save_to", method!(save_to, 2))?;
     class.define_private_method("column_at", method!(column, 1))?;
     class.define_private_method("columns_at", method!(columns, 1))?;
     class.define_private_method("renamed", method!(renamed, 1))?;
     class.define_private_method("rows", method!(rows, 2))?;
+    class.define_private_method("values", method!(values, 2))?;
     class.define_singleton_method("of_columns", function!(of_columns, 2))?;
     class.define_singleton_method("of_records", function!(of_records, 1))
 }
