@@ -8,8 +8,8 @@ use crate::error::{Failure, Result};
 ///
 /// # Errors
 ///
-/// `RangeError` for one that is negative or beyond the address space, and `TypeError` for what is no
-/// number.
+/// `RangeError` for one that is negative or beyond the address space, and `TypeError` for what is
+/// no number.
 pub(crate) fn size(ruby: &Ruby, argument: &str, value: Value) -> Result<usize> {
     if let Some(integer) = Integer::from_value(value)
         && integer.funcall::<_, _, bool>("negative?", ())?
