@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::run::Door;
 
 /// The package that builds the library, and its folder.
-const PACKAGE: &str = "crossdock-capi";
+pub(crate) const PACKAGE: &str = "crossdock-capi";
 const FOLDER: &str = "crates/crossdock-capi";
 
 /// The system libraries that the static library needs (`rustc --print native-static-libs`).

@@ -6,6 +6,7 @@
 mod bench;
 mod border;
 mod checks;
+mod dist;
 mod filter;
 mod fuzz;
 mod gpu_check;
@@ -78,6 +79,18 @@ enum Task {
         #[arg(long)]
         prefix: PathBuf,
     },
+    /// Make everything that a release consists of, in the folder `dist` of the target folder
+    #[command(after_help = "Examples:\n  \
+        cargo xtask dist              all artefacts, with checksums, a manifest, and the crates in each program\n  \
+        cargo xtask dist wheel c      these only\n  \
+        cargo xtask test dist         makes them twice, compares them, and installs them in empty environments")]
+    Dist {
+        /// Artefacts; all if there are none
+        names: Vec<String>,
+        /// Install and use those that were made before, in environments without them
+        #[arg(long)]
+        installed: bool,
+    },
     /// Check and measure what needs a GPU, in at most five minutes; without one, say so
     #[command(after_help = "Examples:\n  \
         cargo xtask gpu-check                           on this machine\n  \
@@ -145,6 +158,7 @@ fn main() -> ExitCode {
         Task::Bench { args } => bench::run(&args),
         Task::Fuzz { action } => fuzz::command(&action),
         Task::Compare => bench::compare(),
+        Task::Dist { names, installed } => dist::run(&names, installed),
         Task::GpuCheck { bundle, args } => gpu_check::run(bundle.as_deref(), &args),
         Task::Install { prefix } => install::run(&prefix),
         Task::Ptx => ptx::run(),

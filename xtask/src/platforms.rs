@@ -46,7 +46,7 @@ fn check_for(door: &Door, compiler: &Path, target: &str) -> Command {
 }
 
 /// A script that starts the compiler with its own libraries. Unpacks it if that was not done.
-fn compiler(run: &mut Run<'_>) -> Result<PathBuf> {
+pub(crate) fn compiler(run: &mut Run<'_>) -> Result<PathBuf> {
     let folder = run.door.target.join("platforms");
     let (packages, system) = (folder.join("packages"), folder.join("system"));
     let script = folder.join("rustc");

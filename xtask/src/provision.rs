@@ -68,6 +68,13 @@ pub(crate) const PTX: Venv = Venv {
     what: "python3 with NVRTC and ptxas",
 };
 
+/// The environment that builds what is released.
+pub(crate) const DIST: Venv = Venv {
+    folder: "venv-dist",
+    requirements: "xtask/dist/requirements.txt",
+    what: "python3 with maturin, zig, cargo-zigbuild and auditwheel",
+};
+
 /// The environment that builds the site.
 pub(crate) const SITE: Venv =
     Venv { folder: "venv-site", requirements: "docs/requirements.txt", what: "python3 with MkDocs" };
@@ -88,6 +95,8 @@ pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
+pub(crate) const MMDEBSTRAP: Need = Need::Program { name: "mmdebstrap", packages: "mmdebstrap" };
+pub(crate) const NPM: Need = Need::Program { name: "npm", packages: "npm" };
 pub(crate) const MESON: Need = Need::Program { name: "meson", packages: "meson" };
 /// An OpenCL device on the CPU. OpenCL's loader finds it and is installed with it.
 pub(crate) const POCL: Need = Need::File {
@@ -100,6 +109,7 @@ pub(crate) const WHEEL_VENV: Need = Need::Venv(&WHEEL);
 pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
 pub(crate) const PTX_VENV: Need = Need::Venv(&PTX);
 pub(crate) const SITE_VENV: Need = Need::Venv(&SITE);
+pub(crate) const DIST_VENV: Need = Need::Venv(&DIST);
 
 const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };
 

@@ -6,12 +6,13 @@ use anyhow::Result;
 
 use crate::border;
 use crate::checks;
+use crate::dist;
 use crate::fuzz;
 use crate::newest;
 use crate::platforms;
 use crate::provision::{
-    CC, CMAKE, CXX, FFI, GSL, LIBCLANG, MESON, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE,
-    RMAGICK, RUBY, RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV, YARD,
+    CC, CMAKE, CXX, FFI, GSL, LIBCLANG, MESON, NARRAY, NPM, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS,
+    RAKE, RMAGICK, RUBY, RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV, YARD,
 };
 use crate::ptx;
 use crate::ruby;
@@ -71,6 +72,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], beside: true, minutes: 40, run: newest::wheel_newest },
     Suite { name: "platforms", tier: Tier::Named, what: "the library, the C library and the command compile for other platforms", needs: &[CC, CXX], peers: &[], beside: true, minutes: 60, run: platforms::check },
+    Suite { name: "dist", tier: Tier::Named, what: "what a release consists of: made twice with the same bytes, and installed where nothing of this project is", needs: &[CC, CXX, NPM], peers: &[], beside: true, minutes: 240, run: dist::suite::check },
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
     Suite { name: "loom", tier: Tier::Full, what: "interleavings of the lease word, the pools' counts, the records of views and the slots of channels (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },

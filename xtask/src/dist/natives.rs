@@ -1,0 +1,198 @@
+//! The command, the library for C and C++, their Debian package, and the gems.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::archives::{self, LICENCES};
+use super::{Dist, GLIBC, HOST};
+use crate::install;
+use crate::run::Run;
+
+/// The platform of the command, which needs no library of the system.
+const STATIC: &str = "x86_64-unknown-linux-musl";
+
+/// The most bytes of the command.
+const MOST_BYTES: u64 = 8 << 20;
+
+const GEM: &str = "bindings/ruby";
+
+/// Packages that the Debian package needs: the shared library was linked with them.
+const NEEDS: &str = "libc6 (>= 2.28), libgcc-s1";
+
+pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    rake(run, dist, "gem", &format!("crossdock-{}.gem", dist.version))
+}
+
+pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let platform = run.stdout(run.door.command("ruby", "-e").arg("print Gem::Platform.local"))?;
+    rake(run, dist, "gem:native", &format!("crossdock-{}-{platform}.gem", dist.version))
+}
+
+fn rake(run: &mut Run<'_>, dist: &Dist, task: &str, name: &str) -> Result<()> {
+    let folder = run.door.root.join(GEM);
+    let mut rake = run.door.command("rake", task);
+    run.exec(dist.prepare(run.door, rake.current_dir(&folder)))?;
+    dist.keep(&folder.join("pkg").join(name))
+}
+
+/// A static program has no loader, and so opens no driver of a device.
+pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let options = format!("build --locked --profile dist --package crossdock-cli --target {STATIC}");
+    let mut build = run.door.command("cargo-zigbuild", &options);
+    build.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=panic-unwind,optimize_for_size"]);
+    dist.prepare(run.door, &mut build);
+    dist.cross(run, &mut build)?;
+    run.exec(&mut build)?;
+    let program = dist.build.join(STATIC).join("dist/crossdock");
+    let nbytes = fs::metadata(&program)?.len();
+    ensure!(nbytes <= MOST_BYTES, "the command has {nbytes} bytes, and may have {MOST_BYTES}");
+    let name = format!("crossdock-{}-{STATIC}", dist.version);
+    let staging = dist.staging("command")?;
+    let folder = staging.join(&name);
+    archives::copy(run, &LICENCES, &folder)?;
+    archives::copy(run, &["crates/crossdock-cli/README.md", "CHANGELOG.md"], &folder)?;
+    fs::copy(&program, folder.join("crossdock"))?;
+    write_pages(run, &program, &folder.join("man/man1"), &folder.join("completions"))?;
+    archives::tar(run, dist, &staging, &name)
+}
+
+/// The man pages, and the completions under the names that the shells look for.
+fn write_pages(run: &mut Run<'_>, program: &Path, pages: &Path, completions: &Path) -> Result<()> {
+    fs::create_dir_all(completions)?;
+    run.exec(run.door.command(program, "man").arg(pages))?;
+    for (shell, name) in [("bash", "crossdock"), ("zsh", "_crossdock"), ("fish", "crossdock.fish")] {
+        let script = run.stdout(run.door.command(program, "completions").arg(shell))?;
+        fs::write(completions.join(name), script)?;
+    }
+    Ok(())
+}
+
+pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let name = format!("crossdock-c-{}-{HOST}", dist.version);
+    let staging = dist.staging("c")?;
+    install_c(run, dist, &staging.join(&name))?;
+    archives::copy(run, &LICENCES, &staging.join(&name))?;
+    archives::copy(run, &["docs/c.md", "CHANGELOG.md"], &staging.join(&name).join("share/doc/crossdock"))?;
+    archives::tar(run, dist, &staging, &name)
+}
+
+/// Builds the C library for the old glibc, and installs it below a folder.
+fn install_c(run: &mut Run<'_>, dist: &Dist, prefix: &Path) -> Result<()> {
+    let options = format!("build --locked --release --package {} --target {HOST}.{GLIBC}", install::PACKAGE);
+    let mut build = run.door.command("cargo-zigbuild", &options);
+    run.exec(dist.prepare(run.door, &mut build))?;
+    let built = dist.build.join(HOST).join("release");
+    needs_no_newer_glibc(run, &built.join("libcrossdock_capi.so"))?;
+    install::install(run.door, &built, prefix).map(drop)
+}
+
+/// The versions of glibc's symbols that a library asks for are none above the promised one.
+fn needs_no_newer_glibc(run: &mut Run<'_>, library: &Path) -> Result<()> {
+    let symbols = run.stdout(run.door.command("objdump", "-T").arg(library))?;
+    let newest = symbols.split("GLIBC_").skip(1).filter_map(version).max();
+    let newest = newest.with_context(|| format!("{} has no symbols of glibc", library.display()))?;
+    let promised = version(GLIBC).context("the promised version is one")?;
+    if newest > promised {
+        bail!("{} needs glibc {newest:?}, and {promised:?} is promised", library.display());
+    }
+    Ok(())
+}
+
+/// The first two numbers of `2.28)  memcpy`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+    let (major, minor) = text.split_once('.')?;
+    Some((number(major)?, number(minor)?))
+}
+
+/// The command of the archive, and the C library.
+pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let name = format!("crossdock_{}_amd64", dist.version);
+    let root = dist.staging("deb")?.join(&name);
+    let usr = root.join("usr");
+    install_c(run, dist, &usr)?;
+
+    let archive = dist.artefact("crossdock-", &format!("{STATIC}.tar.gz"))?;
+    let unpacked = dist.staging("deb-command")?;
+    let mut unpack = run.door.command("tar", "--strip-components=1 -xzf");
+    run.exec(unpack.arg(archive).arg("-C").arg(&unpacked))?;
+    let share = usr.join("share");
+    put(&unpacked.join("crossdock"), &usr.join("bin/crossdock"))?;
+    for page in sorted(&unpacked.join("man/man1"))? {
+        let name = page.file_name().context("a page has a name")?;
+        put(&page, &share.join("man/man1").join(name))?;
+    }
+    for (file, to) in [
+        ("crossdock", "bash-completion/completions/crossdock"),
+        ("_crossdock", "zsh/vendor-completions/_crossdock"),
+        ("crossdock.fish", "fish/vendor_completions.d/crossdock.fish"),
+    ] {
+        put(&unpacked.join("completions").join(file), &share.join(to))?;
+    }
+    put(&run.door.root.join("LICENSE-MIT"), &share.join("doc/crossdock/copyright"))?;
+    put(&run.door.root.join("LICENSE-APACHE"), &share.join("doc/crossdock/LICENSE-APACHE"))?;
+    put(&run.door.root.join("CHANGELOG.md"), &share.join("doc/crossdock/changelog"))?;
+
+    let size =
+        run.stdout(run.door.command("du", "--apparent-size --summarize --block-size=1024").arg(&usr))?;
+    let size = size.split_whitespace().next().context("du prints a size")?;
+    let control = root.join("DEBIAN");
+    fs::create_dir_all(&control)?;
+    fs::write(control.join("control"), described(&dist.version, size))?;
+    // The loader's cache then knows the library.
+    fs::write(control.join("triggers"), "activate-noawait ldconfig\n")?;
+    for path in [&root, &control] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    }
+    run.exec(run.door.command("chmod", "-R u+rwX,go+rX,go-w").arg(&root))?;
+    let mut deb = run.door.command("dpkg-deb", "--root-owner-group -Zxz --build");
+    deb.arg(&root).arg(dist.out.join(format!("{name}.deb")));
+    run.exec(dist.prepare(run.door, &mut deb))
+}
+
+fn described(version: &str, size: &str) -> String {
+    format!(
+        "Package: crossdock\n\
+         Version: {version}\n\
+         Architecture: amd64\n\
+         Maintainer: The Crossdock authors\n\
+         Installed-Size: {size}\n\
+         Depends: {NEEDS}\n\
+         Section: libdevel\n\
+         Priority: optional\n\
+         Description: share n-dimensional arrays without copying them\n\
+         \x20The command crossdock, which inspects, converts and lends arrays in files, and the\n\
+         \x20library for C and C++ with its headers and the files of pkg-config and CMake.\n"
+    )
+}
+
+fn put(from: &Path, to: &Path) -> Result<()> {
+    let folder = to.parent().context("a file has a folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    fs::copy(from, to).with_context(|| format!("{} cannot be copied", from.display()))?;
+    Ok(())
+}
+
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_symbols_are_numbers() {
+        assert_eq!(version("2.28)  memcpy"), Some((2, 28)));
+        assert_eq!(version("2.2.5) free"), Some((2, 2)));
+        assert!(version("2.9") < version("2.28"));
+        assert_eq!(version("PRIVATE)"), None);
+    }
+}
