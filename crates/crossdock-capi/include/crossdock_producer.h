@@ -198,7 +198,8 @@ static inline bool xdp_check_(const xdp_memory *memory, xdp_layout_ *layout, xdp
   for (axis = 0; axis < ndim && layout->len > 0; axis++) {
     int64_t length = memory->shape[axis], stride = xdp_stride_(memory, layout, axis), steps = length - 1;
     if (steps > 0 && (stride == INT64_MIN || (stride < 0 ? -stride : stride) > INT64_MAX / steps))
-      XDP_FAIL_(error, "axis %d of length %lld and stride %lld exceeds memory", axis, (long long)length, (long long)stride);
+      XDP_FAIL_(error, "axis %d of length %lld and stride %lld exceeds memory", axis, (long long)length,
+                (long long)stride);
     if (length != 1) {
       layout->is_row_major = layout->is_row_major && stride == layout->row_major[axis];
       layout->is_column_major = layout->is_column_major && stride == gapless;
@@ -583,8 +584,8 @@ static inline void xdp_numbers_(struct ArrowArray *array, xdp_column_ *own, int6
  * both structs, which the consumer must release; on failure neither changes. `name` may be NULL.
  * The elements must be row-major without gaps, and must not be written until the release. Bools are
  * Arrow's extension of bytes, arrow.bool8. */
-static inline bool xdp_to_arrow(const xdp_memory *memory, const char *name, struct ArrowSchema *schema, struct ArrowArray *array,
-                                xdp_error *error)
+static inline bool xdp_to_arrow(const xdp_memory *memory, const char *name, struct ArrowSchema *schema,
+                                struct ArrowArray *array, xdp_error *error)
 {
   xdp_layout_ layout;
   xdp_column_ *own;
@@ -604,7 +605,8 @@ static inline bool xdp_to_arrow(const xdp_memory *memory, const char *name, stru
   if (!layout.is_row_major) {
     for (axis = memory->ndim - 1; memory->shape[axis] == 1 || memory->strides[axis] == layout.row_major[axis];)
       axis--;
-    XDP_FAIL_(error, "Arrow's elements are row-major without gaps: the stride of axis %d is %lld bytes, and must be %lld",
+    XDP_FAIL_(error,
+              "Arrow's elements are row-major without gaps: the stride of axis %d is %lld bytes, and must be %lld",
               axis, (long long)memory->strides[axis], (long long)layout.row_major[axis]);
   }
   rows = memory->shape[0];
@@ -833,7 +835,8 @@ static inline bool xdp_python_request_(const xdp_memory *memory, PyObject *dl_de
   if (copies < 0)
     return false;
   if (copies) {
-    PyErr_SetString(PyExc_BufferError, "__dlpack__ exports the memory in place, and copies nothing: copy the array yourself");
+    PyErr_SetString(PyExc_BufferError,
+                    "__dlpack__ exports the memory in place, and copies nothing: copy the array yourself");
     return false;
   }
   if (dl_device && dl_device != Py_None) {

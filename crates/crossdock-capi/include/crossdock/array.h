@@ -30,8 +30,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_full(const xd_dtype_t *dtype, size_t ndi
 /* Arrays as the fields of an array of records, under `count` names. The records have the shape of the
  * array with the fewest axes, with which all shapes begin; further axes become a sub-array of the
  * field. Copies, which is counted. xd_array_field is the way back, in place. */
-XD_API XD_MUST_USE xd_array_t *xd_array_from_columns(size_t count, const char *const *names, const xd_array_t *const *arrays,
-                                                     xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_from_columns(size_t count, const char *const *names,
+                                                     const xd_array_t *const *arrays, xd_error_t **error);
 
 /* A zero-copy array on a buffer, whose element 0 is `offset` bytes into it. If `strides` is
  * NULL, it is row-major. A layout that exceeds the buffer at either end is XD_ERROR_BOUNDS. */
@@ -113,7 +113,8 @@ typedef struct xd_slice {
 #define XD_REST { XD_SLICE_REST, 0, 0, 0, 0 }
 
 /* xd_slice rows[] = {XD_RANGE(0, 10, 2), XD_INDEX(-1)}; Axes that are not named are whole. */
-XD_API XD_MUST_USE xd_array_t *xd_array_slice(const xd_array_t *array, size_t count, const xd_slice *slices, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_slice(const xd_array_t *array, size_t count, const xd_slice *slices,
+                                              xd_error_t **error);
 
 /* The same from text: "::2, ..., -1", ".position, 0". A field begins a new subscript. */
 XD_API XD_MUST_USE xd_array_t *xd_array_at(const xd_array_t *array, const char *subscript, xd_error_t **error);
@@ -123,11 +124,13 @@ XD_API XD_MUST_USE xd_array_t *xd_array_field(const xd_array_t *array, const cha
 
 /* The axes in reverse order, or with axis `axes[k]` as axis `k`. */
 XD_API XD_MUST_USE xd_array_t *xd_array_transpose(const xd_array_t *array, xd_error_t **error);
-XD_API XD_MUST_USE xd_array_t *xd_array_permute(const xd_array_t *array, size_t ndim, const ssize_t *axes, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_permute(const xd_array_t *array, size_t ndim, const ssize_t *axes,
+                                                xd_error_t **error);
 
 /* The same elements, in row-major order, with another shape: XD_ERROR_LAYOUT if that needs a
  * copy. */
-XD_API XD_MUST_USE xd_array_t *xd_array_reshape(const xd_array_t *array, size_t ndim, const ssize_t *shape, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_reshape(const xd_array_t *array, size_t ndim, const ssize_t *shape,
+                                                xd_error_t **error);
 
 /* The same in either order. `flags` is XD_EXPORT_IN_PLACE, XD_EXPORT_COPY_IF_NEEDED or
  * XD_EXPORT_COPY of exchange.h: whether the elements are copied if no strides describe the shape. */
@@ -142,7 +145,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_flatten(const xd_array_t *array, xd_erro
 XD_API XD_MUST_USE xd_array_t *xd_array_swap_axes(const xd_array_t *array, size_t a, size_t b, xd_error_t **error);
 XD_API XD_MUST_USE xd_array_t *xd_array_move_axis(const xd_array_t *array, size_t from, size_t to, xd_error_t **error);
 XD_API XD_MUST_USE xd_array_t *xd_array_insert_axis(const xd_array_t *array, size_t axis, xd_error_t **error);
-XD_API XD_MUST_USE xd_array_t *xd_array_drop_axis(const xd_array_t *array, size_t axis, size_t index, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_drop_axis(const xd_array_t *array, size_t axis, size_t index,
+                                                  xd_error_t **error);
 XD_API XD_MUST_USE xd_array_t *xd_array_squeeze(const xd_array_t *array, xd_error_t **error);
 XD_API XD_MUST_USE xd_array_t *xd_array_reverse(const xd_array_t *array, size_t axis, xd_error_t **error);
 
@@ -152,8 +156,10 @@ XD_API XD_MUST_USE xd_array_t *xd_array_diagonal(const xd_array_t *array, size_t
 
 /* All windows of a shape, which overlap and are read-only, and the array divided into blocks, whose
  * lengths must divide those of its axes: as `ndim` further axes, the last ones. */
-XD_API XD_MUST_USE xd_array_t *xd_array_windows(const xd_array_t *array, size_t ndim, const ssize_t *window, xd_error_t **error);
-XD_API XD_MUST_USE xd_array_t *xd_array_blocks(const xd_array_t *array, size_t ndim, const ssize_t *block, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_windows(const xd_array_t *array, size_t ndim, const ssize_t *window,
+                                                xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_blocks(const xd_array_t *array, size_t ndim, const ssize_t *block,
+                                               xd_error_t **error);
 
 /* The elements repeated along new leading axes and axes of length 1, as in NumPy. */
 XD_API XD_MUST_USE xd_array_t *xd_array_broadcast_to(const xd_array_t *array, size_t ndim, const ssize_t *shape,
@@ -186,8 +192,8 @@ XD_API bool xd_array_fill(const xd_array_t *array, const xd_value *value, xd_err
 XD_API XD_MUST_USE xd_array_t *xd_array_copy(const xd_array_t *array, int32_t order, xd_error_t **error);
 
 /* A contiguous copy, converted to another dtype. */
-XD_API XD_MUST_USE xd_array_t *xd_array_cast(const xd_array_t *array, const xd_dtype_t *dtype, int32_t order, int32_t casting,
-                                             xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_cast(const xd_array_t *array, const xd_dtype_t *dtype, int32_t order,
+                                             int32_t casting, xd_error_t **error);
 
 /* Writes the elements of `source`, broadcast and converted, to `array`. If the two share memory,
  * however it was imported, the result is as if `source` had been copied first. */
@@ -202,8 +208,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_to_byte_order(const xd_array_t *array, c
 
 /* Sets *close to whether both have the same shape, and |a - b| <= atol + rtol * |b| for all elements;
  * NaN equals NaN if `equal_nan` is true. */
-XD_API bool xd_array_all_close(const xd_array_t *array, const xd_array_t *other, double rtol, double atol, bool equal_nan,
-                               bool *close, xd_error_t **error);
+XD_API bool xd_array_all_close(const xd_array_t *array, const xd_array_t *other, double rtol, double atol,
+                               bool equal_nan, bool *close, xd_error_t **error);
 
 /* Sets *differ to whether elements of two arrays of one shape differ. If they do, and `index` is not
  * NULL, it receives the index of the first that does, a number for each axis. */

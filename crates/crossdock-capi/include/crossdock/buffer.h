@@ -31,11 +31,12 @@ XD_API XD_MUST_USE xd_buffer_t *xd_buffer_copy(const void *bytes, size_t nbytes,
  * for memory that outlives every use.
  *
  * Until then the bytes must be initialised and readable and, unless XD_BIRTH_CONSTANT, writable. */
-XD_API XD_MUST_USE xd_buffer_t *xd_buffer_adopt(void *data, size_t nbytes, int32_t birth, void (*release)(void *context),
-                                                void *context, xd_error_t **error);
+XD_API XD_MUST_USE xd_buffer_t *xd_buffer_adopt(void *data, size_t nbytes, int32_t birth,
+                                                void (*release)(void *context), void *context, xd_error_t **error);
 
 /* A handle on part of the bytes. O(1). */
-XD_API XD_MUST_USE xd_buffer_t *xd_buffer_slice(const xd_buffer_t *buffer, size_t offset, size_t nbytes, xd_error_t **error);
+XD_API XD_MUST_USE xd_buffer_t *xd_buffer_slice(const xd_buffer_t *buffer, size_t offset, size_t nbytes,
+                                                xd_error_t **error);
 
 /* A read-only handle on the same bytes; so is each handle made from it. */
 XD_API XD_MUST_USE xd_buffer_t *xd_buffer_readonly(const xd_buffer_t *buffer, xd_error_t **error);

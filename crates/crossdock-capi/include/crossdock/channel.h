@@ -84,7 +84,8 @@ XD_API void xd_receiver_free(xd_receiver_t *receiver);
 /* The next message, as a read-only array that keeps the slot. NULL with *error NULL if none came in
  * time; XD_ERROR_CLOSED if the channel is closed, and has no more. Take share or pin leases:
  * another process may write the memory. */
-XD_API XD_MUST_USE xd_array_t *xd_receiver_receive(const xd_receiver_t *receiver, int64_t timeout_ms, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_receiver_receive(const xd_receiver_t *receiver, int64_t timeout_ms,
+                                                   xd_error_t **error);
 /* The messages that were dropped before this receiver received them, as of the last call. */
 XD_API uint64_t xd_receiver_missed(const xd_receiver_t *receiver);
 

@@ -68,13 +68,15 @@ XD_API int32_t xd_buffer_device_ordinal(const xd_buffer_t *buffer);
 /* New memory on a device, which need not be zero; and an array of zeros there. */
 XD_API XD_MUST_USE xd_buffer_t *xd_buffer_on_device(int32_t kind, int32_t ordinal, size_t nbytes, xd_error_t **error);
 XD_API XD_MUST_USE xd_array_t *xd_array_zeros_on_device(const xd_dtype_t *dtype, size_t ndim, const ssize_t *shape,
-                                                        int32_t order, int32_t kind, int32_t ordinal, xd_error_t **error);
+                                                        int32_t order, int32_t kind, int32_t ordinal,
+                                                        xd_error_t **error);
 
 /* Copies to a device, to the CPU among them, which are counted. They wait until the copy is done.
  * Elements that are not contiguous are packed first. */
 XD_API XD_MUST_USE xd_buffer_t *xd_buffer_to_device(const xd_buffer_t *buffer, int32_t kind, int32_t ordinal,
                                                     xd_error_t **error);
-XD_API XD_MUST_USE xd_array_t *xd_array_to_device(const xd_array_t *array, int32_t kind, int32_t ordinal, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_to_device(const xd_array_t *array, int32_t kind, int32_t ordinal,
+                                                  xd_error_t **error);
 
 /* The same elements as memory of another device, such as pinned memory on its device; NULL without
  * an error if that is impossible. */
@@ -120,8 +122,8 @@ XD_API bool xd_event_wait(const xd_event_t *event, xd_error_t **error);
  * `stream` is NULL, they wait until the work is done, as the functions without a stream do. */
 XD_API XD_MUST_USE xd_array_t *xd_array_to_device_in(const xd_array_t *array, int32_t kind, int32_t ordinal,
                                                      const xd_stream_t *stream, xd_event_t **event, xd_error_t **error);
-XD_API bool xd_array_assign_in(const xd_array_t *array, const xd_array_t *source, int32_t casting, const xd_stream_t *stream,
-                               xd_event_t **event, xd_error_t **error);
+XD_API bool xd_array_assign_in(const xd_array_t *array, const xd_array_t *source, int32_t casting,
+                               const xd_stream_t *stream, xd_event_t **event, xd_error_t **error);
 
 /* Waits for all work on an array's memory; its failure is XD_ERROR_DEVICE. */
 XD_API bool xd_array_wait(const xd_array_t *array, xd_error_t **error);

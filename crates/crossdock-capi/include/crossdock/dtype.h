@@ -61,7 +61,8 @@ XD_API XD_MUST_USE xd_dtype_t *xd_dtype_record(size_t count, const char *const *
                                                const size_t *offsets, size_t itemsize, xd_error_t **error);
 
 /* A row-major array of `base` as an element; without axes, `base` itself. */
-XD_API XD_MUST_USE xd_dtype_t *xd_dtype_subarray(const xd_dtype_t *base, size_t ndim, const ssize_t *shape, xd_error_t **error);
+XD_API XD_MUST_USE xd_dtype_t *xd_dtype_subarray(const xd_dtype_t *base, size_t ndim, const ssize_t *shape,
+                                                 xd_error_t **error);
 
 /* The same tree with every number in one byte order: '<' little-endian, '>' big-endian, '='
  * native. */
@@ -98,7 +99,8 @@ XD_API XD_MUST_USE char *xd_dtype_to_typestr(const xd_dtype_t *dtype, xd_error_t
  * `approximately` is true: a bool is 'C', a complex number "ff" or "dd". */
 XD_API XD_MUST_USE char *xd_dtype_to_pack(const xd_dtype_t *dtype, bool approximately, xd_error_t **error);
 /* As DLPack's numbers; each pointer may be NULL. Elements of less than 8 bits have a byte each. */
-XD_API bool xd_dtype_to_dlpack(const xd_dtype_t *dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes, xd_error_t **error);
+XD_API bool xd_dtype_to_dlpack(const xd_dtype_t *dtype, uint8_t *code, uint8_t *bits, uint16_t *lanes,
+                               xd_error_t **error);
 
 #ifdef __cplusplus
 }

@@ -31,8 +31,10 @@ struct ArrowDeviceArray;
 
 /* Exports an array by DLPack. The consumer calls the deleter once, on any thread. Other code may
  * write the memory meanwhile. */
-XD_API XD_MUST_USE struct DLManagedTensorVersioned *xd_array_to_dlpack(const xd_array_t *array, uint32_t flags, xd_error_t **error);
-XD_API XD_MUST_USE struct DLManagedTensor *xd_array_to_dlpack_legacy(const xd_array_t *array, uint32_t flags, xd_error_t **error);
+XD_API XD_MUST_USE struct DLManagedTensorVersioned *xd_array_to_dlpack(const xd_array_t *array, uint32_t flags,
+                                                                       xd_error_t **error);
+XD_API XD_MUST_USE struct DLManagedTensor *xd_array_to_dlpack_legacy(const xd_array_t *array, uint32_t flags,
+                                                                     xd_error_t **error);
 
 /* Imports a tensor in place. Its deleter is called exactly once: when the last handle is freed,
  * or before this returns NULL. Its memory counts as XD_BIRTH_ALIASED, and as read-only if the
@@ -49,8 +51,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_from_dlpack_legacy(struct DLManagedTenso
  * cannot be written until the column is released. */
 XD_API bool xd_array_to_arrow(const xd_array_t *array, const char *name, uint32_t flags, struct ArrowSchema *schema,
                               struct ArrowArray *column, xd_error_t **error);
-XD_API bool xd_array_to_arrow_device(const xd_array_t *array, const char *name, uint32_t flags, struct ArrowSchema *schema,
-                                     struct ArrowDeviceArray *column, xd_error_t **error);
+XD_API bool xd_array_to_arrow_device(const xd_array_t *array, const char *name, uint32_t flags,
+                                     struct ArrowSchema *schema, struct ArrowDeviceArray *column, xd_error_t **error);
 
 /* Imports a column in place. Both structs are always moved out of, and the column is released
  * exactly once: when the last handle is freed, or before this returns NULL. Its memory counts as
@@ -59,13 +61,14 @@ XD_API bool xd_array_to_arrow_device(const xd_array_t *array, const char *name, 
  * If `validity` is NULL, nulls are XD_ERROR_VALUE. Otherwise *validity becomes an array of
  * booleans, which are false for nulls, to be freed like the other array; or NULL if there are no
  * nulls. A struct of columns is XD_ERROR_UNSUPPORTED. */
-XD_API XD_MUST_USE xd_array_t *xd_array_from_arrow(struct ArrowSchema *schema, struct ArrowArray *column, xd_array_t **validity,
-                                                   xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_from_arrow(struct ArrowSchema *schema, struct ArrowArray *column,
+                                                   xd_array_t **validity, xd_error_t **error);
 XD_API XD_MUST_USE xd_array_t *xd_array_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *column,
                                                           xd_array_t **validity, xd_error_t **error);
 
 /* Like xd_array_from_arrow, but copies the columns of a struct into records. */
-XD_API XD_MUST_USE xd_array_t *xd_array_copy_from_arrow(struct ArrowSchema *schema, struct ArrowArray *column, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_copy_from_arrow(struct ArrowSchema *schema, struct ArrowArray *column,
+                                                        xd_error_t **error);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ typedef struct xd_contents xd_contents_t;
 #define XD_OPENING_GUARDED 2u  /* if the file shrinks, missing bytes read as zeros, and copies are XD_ERROR_FAULT */
 #define XD_OPENING_COPIED 4u   /* reads all of it into new memory, which is counted, instead of a map */
 #define XD_OPENING_VERIFIED 8u /* compares each array with its checksum */
-#define XD_OPENING_CONSTANT 16u /* you promise that no process writes or truncates the file: XD_LEASE_READ is possible */
+#define XD_OPENING_CONSTANT 16u /* your promise that no process writes or truncates the file: permits XD_LEASE_READ */
 
 /* How a file is opened. Zeros are the defaults. */
 typedef struct xd_open_options {
@@ -46,12 +46,14 @@ XD_API XD_MUST_USE xd_array_t *xd_array_open(const char *path, xd_error_t **erro
 XD_API XD_MUST_USE xd_array_t *xd_array_open_with(const char *path, const xd_open_options *options, xd_error_t **error);
 
 /* All arrays of a file, of which only the headers are read. `options` may be NULL. */
-XD_API XD_MUST_USE xd_contents_t *xd_contents_open(const char *path, const xd_open_options *options, xd_error_t **error);
+XD_API XD_MUST_USE xd_contents_t *xd_contents_open(const char *path, const xd_open_options *options,
+                                                   xd_error_t **error);
 
 /* The same for the bytes of a file. Consumes the handle, also on failure: an archive is divided into
  * its arrays, and XD_ERROR_CONFLICT if the bytes have another handle or a lease. Only the limit, the
  * format, `raw` and XD_OPENING_VERIFIED have an effect. */
-XD_API XD_MUST_USE xd_contents_t *xd_contents_read(xd_buffer_t *buffer, const xd_open_options *options, xd_error_t **error);
+XD_API XD_MUST_USE xd_contents_t *xd_contents_read(xd_buffer_t *buffer, const xd_open_options *options,
+                                                   xd_error_t **error);
 XD_API void xd_contents_free(xd_contents_t *contents);
 
 /* The format, by the ending of its names: "npz". */
@@ -83,7 +85,8 @@ XD_API XD_MUST_USE char *xd_contents_text(const xd_contents_t *contents, size_t 
 /* The arrays that cannot be opened: the reason, and in *name the name. Free both by xd_string_free;
  * `name` may be NULL. */
 XD_API size_t xd_contents_refused_count(const xd_contents_t *contents);
-XD_API XD_MUST_USE char *xd_contents_refused(const xd_contents_t *contents, size_t index, char **name, xd_error_t **error);
+XD_API XD_MUST_USE char *xd_contents_refused(const xd_contents_t *contents, size_t index, char **name,
+                                             xd_error_t **error);
 
 /* ===== files that are saved ===== */
 
@@ -107,7 +110,8 @@ typedef struct xd_save_options {
  * Pipes and devices are written through, and a pipe waits for its reader.
  *
  * XD_ERROR_UNSUPPORTED for an array, an option or an ending that the format does not have. */
-XD_API bool xd_array_save(const xd_array_t *array, const char *path, const xd_save_options *options, xd_error_t **error);
+XD_API bool xd_array_save(const xd_array_t *array, const char *path, const xd_save_options *options,
+                          xd_error_t **error);
 
 /* Writes `count` arrays, each under its name. `names` may be NULL for one array. */
 XD_API bool xd_save_all(const char *path, size_t count, const char *const *names, const xd_array_t *const *arrays,

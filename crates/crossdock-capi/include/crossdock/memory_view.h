@@ -53,7 +53,7 @@ typedef struct xd_memory_view_item_component {
 typedef struct xd_memory_view {
   void *obj;             /* the object that is exported */
   void *data;            /* the address of element 0 */
-  ssize_t byte_size;     /* at least the extent of the items; or their size alone, if the producer vouches for the strides */
+  ssize_t byte_size;     /* at least the extent of the items; or their size, if the producer vouches for the strides */
   bool readonly;
   const char *format;    /* a pack template; NULL for bytes */
   ssize_t item_size;
@@ -117,8 +117,8 @@ XD_API const char *xd_last_refusal(void);
  * components by xd_memory_view_free_components, which accepts NULL and ignores its `n`. A NULL
  * format means bytes: the result is 1, and *components and *n are not set, as in Ruby. For an
  * invalid format they are set to NULL and 0. */
-XD_API ssize_t xd_memory_view_parse_item_format(const char *format, xd_memory_view_item_component_t **components, size_t *n,
-                                                const char **err);
+XD_API ssize_t xd_memory_view_parse_item_format(const char *format, xd_memory_view_item_component_t **components,
+                                                size_t *n, const char **err);
 XD_API void xd_memory_view_free_components(const xd_memory_view_item_component_t *components, size_t n);
 XD_API ssize_t xd_memory_view_item_size_from_format(const char *format, const char **err);
 
@@ -138,22 +138,26 @@ XD_API xd_value xd_memory_view_get_item(const xd_memory_view_t *view, const ssiz
 
 /* Stores the numbers of an item in the caller's list, at most `capacity` of them, and returns
  * their number; -1 on failure. Allocates nothing. */
-XD_API ssize_t xd_memory_view_read_item(const xd_memory_view_t *view, const ssize_t *index, xd_value *out, size_t capacity);
+XD_API ssize_t xd_memory_view_read_item(const xd_memory_view_t *view, const ssize_t *index, xd_value *out,
+                                        size_t capacity);
 
 /* Writes an item: a number, or a list with one for each component. A value that does not fit is
  * XD_ERROR_VALUE, and nothing is written. */
-XD_API bool xd_memory_view_set_item(const xd_memory_view_t *view, const ssize_t *index, const xd_value *value, xd_error_t **error);
+XD_API bool xd_memory_view_set_item(const xd_memory_view_t *view, const ssize_t *index, const xd_value *value,
+                                    xd_error_t **error);
 
 /* Like xd_memory_view_get_item, for the bytes of an item at any address. */
-XD_API xd_value xd_memory_view_extract_item_members(const void *ptr, const xd_memory_view_item_component_t *members, size_t n);
+XD_API xd_value xd_memory_view_extract_item_members(const void *ptr, const xd_memory_view_item_component_t *members,
+                                                    size_t n);
 
 /* The strides of a contiguous array, by Ruby's rules: an axis of length 0 makes all outer
  * strides 0. Returns false, and writes nothing, for negative numbers and overflow. */
-XD_API bool xd_memory_view_fill_contiguous_strides(ssize_t ndim, ssize_t item_size, const ssize_t *shape, bool row_major_p,
-                                                   ssize_t *strides);
+XD_API bool xd_memory_view_fill_contiguous_strides(ssize_t ndim, ssize_t item_size, const ssize_t *shape,
+                                                   bool row_major_p, ssize_t *strides);
 
 /* Fills in every field of a view of bytes: the starting point for producers. */
-XD_API bool xd_memory_view_init_as_byte_array(xd_memory_view_t *view, void *obj, void *data, ssize_t len, bool readonly);
+XD_API bool xd_memory_view_init_as_byte_array(xd_memory_view_t *view, void *obj, void *data, ssize_t len,
+                                              bool readonly);
 
 /* Whether the items are contiguous, by NumPy's rules: axes of length 1 do not matter, and empty
  * views are contiguous. The functions that end in `strictly` follow Ruby's rules, by which every

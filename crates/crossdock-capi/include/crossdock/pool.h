@@ -31,7 +31,8 @@ XD_API XD_MUST_USE xd_pool_t *xd_pool_shareable(size_t limit_nbytes, uint64_t qu
 /* Pools that take their memory from `pool`: with a limit, beyond which allocations are
  * XD_ERROR_OUT_OF_MEMORY; with statistics of their own; and with guard bytes around each block,
  * which are compared when it grows or is freed. */
-XD_API XD_MUST_USE xd_pool_t *xd_pool_capped(const xd_pool_t *pool, const char *name, size_t limit_nbytes, xd_error_t **error);
+XD_API XD_MUST_USE xd_pool_t *xd_pool_capped(const xd_pool_t *pool, const char *name, size_t limit_nbytes,
+                                             xd_error_t **error);
 XD_API XD_MUST_USE xd_pool_t *xd_pool_proxy(const xd_pool_t *pool, const char *name, xd_error_t **error);
 XD_API XD_MUST_USE xd_pool_t *xd_pool_guarded(const xd_pool_t *pool, const char *name, xd_error_t **error);
 

@@ -19,7 +19,8 @@ typedef struct xd_set xd_set_t;
 
 /* Connects to the newest version of a name ("m"), or to one version ("m@3"). The holder keeps the
  * version until the set, all its arrays and all batches of its tables are freed, or this process
- * ends. If the holder ends, they stay. XD_ERROR_IO if no process holds the name, XD_ERROR_BOUNDS if not this version. */
+ * ends. If the holder ends, they stay. XD_ERROR_IO if no process holds the name, XD_ERROR_BOUNDS if
+ * not this version. */
 XD_API XD_MUST_USE xd_set_t *xd_set_connect(const char *name, xd_error_t **error);
 XD_API void xd_set_free(xd_set_t *set);
 

@@ -26,7 +26,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_to_shared(const xd_array_t *array, int32
 XD_API bool xd_buffer_fd(const xd_buffer_t *buffer, int *fd, uint64_t *offset, xd_error_t **error);
 
 /* Maps shared memory of another process. `fd` is duplicated, and stays the caller's. */
-XD_API XD_MUST_USE xd_buffer_t *xd_buffer_map_fd(int fd, uint64_t offset, size_t nbytes, bool writable, xd_error_t **error);
+XD_API XD_MUST_USE xd_buffer_t *xd_buffer_map_fd(int fd, uint64_t offset, size_t nbytes, bool writable,
+                                                 xd_error_t **error);
 
 /* From now on, no process can map the memory for writing; existing maps can still write. */
 XD_API bool xd_buffer_deny_new_writers(const xd_buffer_t *buffer, xd_error_t **error);
@@ -44,7 +45,8 @@ XD_API bool xd_buffer_seal(xd_buffer_t *buffer, xd_error_t **error);
  * it again for writing through /proc. Only sealed memory (xd_buffer_seal) is safe from a hostile
  * process. `flags` is XD_EXPORT_IN_PLACE, XD_EXPORT_COPY_IF_NEEDED, for arrays in
  * private memory, or XD_EXPORT_COPY. On failure *fd is -1. */
-XD_API XD_MUST_USE char *xd_array_to_fd(const xd_array_t *array, int32_t lease, uint32_t flags, int *fd, xd_error_t **error);
+XD_API XD_MUST_USE char *xd_array_to_fd(const xd_array_t *array, int32_t lease, uint32_t flags, int *fd,
+                                        xd_error_t **error);
 /* The array of such a descriptor and description, in place. `fd` is duplicated. Every number of the
  * description is checked. A file, and memory that is not sealed against shrinking, are mapped as by
  * xd_array_open: if another process truncates them, access to missing bytes ends this process.

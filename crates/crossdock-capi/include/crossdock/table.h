@@ -61,22 +61,23 @@ XD_API void xd_schema_free(xd_schema_t *schema);
 /* Imports a column in place, of any type. Both structs are always moved out of, and the column is
  * released exactly once, on any thread: when the last handle or lease is freed, or before this
  * returns NULL. Its memory counts as XD_BIRTH_CONSTANT. */
-XD_API XD_MUST_USE xd_column_t *xd_column_from_arrow(struct ArrowSchema *schema, struct ArrowArray *array, int32_t checks,
-                                                     xd_error_t **error);
+XD_API XD_MUST_USE xd_column_t *xd_column_from_arrow(struct ArrowSchema *schema, struct ArrowArray *array,
+                                                     int32_t checks, xd_error_t **error);
 
 /* Exports a column in place, under one read lease of all its memory: nothing writes it until the
  * consumer, who must release both structs, has released the array. On failure neither changes.
  * Memory that other code may write, such as a mapped file, is XD_ERROR_CONFLICT: see
  * xd_column_compact. */
-XD_API bool xd_column_to_arrow(const xd_column_t *column, struct ArrowSchema *schema, struct ArrowArray *array, xd_error_t **error);
+XD_API bool xd_column_to_arrow(const xd_column_t *column, struct ArrowSchema *schema, struct ArrowArray *array,
+                               xd_error_t **error);
 
 /* The same by the C Device interface, for memory of any device that has addresses. Text and bytes
  * are imported from memory that the CPU can read. The export has the event of the device's pending
  * work, if there is any. */
-XD_API XD_MUST_USE xd_column_t *xd_column_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int32_t checks,
-                                                            xd_error_t **error);
-XD_API bool xd_column_to_arrow_device(const xd_column_t *column, struct ArrowSchema *schema, struct ArrowDeviceArray *array,
-                                      xd_error_t **error);
+XD_API XD_MUST_USE xd_column_t *xd_column_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *array,
+                                                            int32_t checks, xd_error_t **error);
+XD_API bool xd_column_to_arrow_device(const xd_column_t *column, struct ArrowSchema *schema,
+                                      struct ArrowDeviceArray *array, xd_error_t **error);
 
 /* The elements of an array with one contiguous axis as a column, in place. `name` may be NULL. */
 XD_API XD_MUST_USE xd_column_t *xd_column_from_array(const xd_array_t *array, const char *name, xd_error_t **error);
@@ -122,7 +123,8 @@ XD_API bool xd_text_get(const xd_text_t *text, size_t index, const char **data, 
 XD_API void xd_text_free(xd_text_t *text);
 
 /* `len` elements from `start` on. O(1), without a copy. */
-XD_API XD_MUST_USE xd_column_t *xd_column_slice(const xd_column_t *column, size_t start, size_t len, xd_error_t **error);
+XD_API XD_MUST_USE xd_column_t *xd_column_slice(const xd_column_t *column, size_t start, size_t len,
+                                                xd_error_t **error);
 
 /* The children of a column, in place. Element i of a struct or a sparse union is element i of its
  * children, and element i of a list of `n` elements each begins at element i * n. The offsets of
@@ -158,17 +160,19 @@ XD_API XD_MUST_USE xd_batch_t *xd_batch_from_arrow(struct ArrowSchema *schema, s
 
 /* Exports a batch in place, under one read lease of all its memory. Otherwise as
  * xd_column_to_arrow. */
-XD_API bool xd_batch_to_arrow(const xd_batch_t *batch, struct ArrowSchema *schema, struct ArrowArray *array, xd_error_t **error);
+XD_API bool xd_batch_to_arrow(const xd_batch_t *batch, struct ArrowSchema *schema, struct ArrowArray *array,
+                              xd_error_t **error);
 
 /* The same by the C Device interface. The columns of an exported batch lie on one device. */
-XD_API XD_MUST_USE xd_batch_t *xd_batch_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int32_t checks,
-                                                          xd_error_t **error);
-XD_API bool xd_batch_to_arrow_device(const xd_batch_t *batch, struct ArrowSchema *schema, struct ArrowDeviceArray *array,
-                                     xd_error_t **error);
+XD_API XD_MUST_USE xd_batch_t *xd_batch_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *array,
+                                                          int32_t checks, xd_error_t **error);
+XD_API bool xd_batch_to_arrow_device(const xd_batch_t *batch, struct ArrowSchema *schema,
+                                     struct ArrowDeviceArray *array, xd_error_t **error);
 
 /* These columns under their names, in place; they must have one length. The columns stay the
  * caller's. */
-XD_API XD_MUST_USE xd_batch_t *xd_batch_from_columns(size_t count, const xd_column_t *const *columns, xd_error_t **error);
+XD_API XD_MUST_USE xd_batch_t *xd_batch_from_columns(size_t count, const xd_column_t *const *columns,
+                                                     xd_error_t **error);
 
 /* An array of records as a batch with a column for each field, and back. Both copy, which is
  * counted. Nulls, and columns without a fixed width, become no records. */
@@ -192,9 +196,11 @@ XD_API XD_MUST_USE xd_column_t *xd_batch_column_named(const xd_batch_t *batch, c
 /* `len` rows from `start` on. O(1), without a copy. */
 XD_API XD_MUST_USE xd_batch_t *xd_batch_slice(const xd_batch_t *batch, size_t start, size_t len, xd_error_t **error);
 /* The columns at `count` indices, in this order, in place. */
-XD_API XD_MUST_USE xd_batch_t *xd_batch_select(const xd_batch_t *batch, size_t count, const size_t *indices, xd_error_t **error);
+XD_API XD_MUST_USE xd_batch_t *xd_batch_select(const xd_batch_t *batch, size_t count, const size_t *indices,
+                                               xd_error_t **error);
 /* The same columns under `count` names, in place. */
-XD_API XD_MUST_USE xd_batch_t *xd_batch_rename(const xd_batch_t *batch, size_t count, const char *const *names, xd_error_t **error);
+XD_API XD_MUST_USE xd_batch_t *xd_batch_rename(const xd_batch_t *batch, size_t count, const char *const *names,
+                                               xd_error_t **error);
 
 /* As xd_column_lease, for all columns. */
 XD_API XD_MUST_USE xd_lease_t *xd_batch_lease(const xd_batch_t *batch, int32_t kind, xd_error_t **error);
@@ -207,7 +213,8 @@ XD_API XD_MUST_USE char *xd_batch_to_text(const xd_batch_t *batch, xd_error_t **
 /* Imports a stream of batches, each in place when it is read. The struct is always moved out of.
  * Its release function is called once: by xd_reader_free, or before this returns NULL. Batches may
  * outlive the reader. */
-XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *stream, int32_t checks, xd_error_t **error);
+XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *stream, int32_t checks,
+                                                     xd_error_t **error);
 
 /* The batches of an Arrow IPC file or of a stream in one (.arrow, .feather, .arrows), each in place
  * when it is read; compressed buffers are decoded. Nothing but the schema and the places of batches
@@ -236,12 +243,14 @@ XD_API bool xd_reader_to_arrow(const xd_reader_t *reader, struct ArrowArrayStrea
 
 /* The same by the C Device interface. `kind` is DLPack's number of the kind of device of all
  * batches: 1 for the CPU. A batch of another kind is an error of the stream. */
-XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow_device(struct ArrowDeviceArrayStream *stream, int32_t checks, xd_error_t **error);
+XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow_device(struct ArrowDeviceArrayStream *stream, int32_t checks,
+                                                            xd_error_t **error);
 XD_API bool xd_reader_to_arrow_device(const xd_reader_t *reader, int32_t kind, struct ArrowDeviceArrayStream *stream,
                                       xd_error_t **error);
 
 /* These batches, in place; they must have one schema. The batches stay the caller's. */
-XD_API XD_MUST_USE xd_reader_t *xd_reader_from_batches(size_t count, const xd_batch_t *const *batches, xd_error_t **error);
+XD_API XD_MUST_USE xd_reader_t *xd_reader_from_batches(size_t count, const xd_batch_t *const *batches,
+                                                       xd_error_t **error);
 
 /* Copies batches into a slot, as one table, and sends it; a `count` of 0 sends a table without
  * columns. A slot needs room for the columns and their description. XD_ERROR_DTYPE if the schemas

@@ -116,6 +116,20 @@ fn every_chapter_is_included_and_listed_once() {
     assert_eq!(files, chapters);
 }
 
+#[test]
+fn no_line_is_wider_than_120_columns() {
+    let files =
+        chapters().into_iter().chain(["crossdock/ruby_names.h".into(), "crossdock_producer.h".into()]);
+    for name in files {
+        let path = Path::new(PACKAGE).join("include").join(&name);
+        let text = fs::read_to_string(path).expect("a header");
+        for (number, line) in text.lines().enumerate() {
+            let columns = line.chars().count();
+            assert!(columns <= 120, "{name}:{}: {columns} columns", number + 1);
+        }
+    }
+}
+
 /// A comment describes the functions up to the next empty line.
 #[test]
 fn every_function_is_described() {
