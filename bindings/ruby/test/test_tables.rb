@@ -7,6 +7,7 @@ require "fiddle"
 require "open3"
 require "pathname"
 require "rbconfig"
+require "set"
 require "tmpdir"
 
 # Columns and tables: of Ruby's values, of arrays, and by Arrow's C stream.
@@ -188,8 +189,33 @@ class TestTables < Test::Unit::TestCase
     [[[{ a: 1 }, { b: 1 }], /row 1 has the columns \["b"\], and row 0 has \["a"\]; give nil/], [[{ a: 1 }, { a: 1, b: 2 }], /row 1/]].each do |wrong, why|
       assert_match(why, message_of(ArgumentError) { Crossdock.table(wrong) })
     end
+    pair = Struct.new(:a, :b)
+    assert_equal({ "a" => [1, 2], "b" => ["x", nil] }, Crossdock.table([pair.new(1, "x"), pair.new(2, nil)]).to_h)
     assert_match(/row 1 is an instance of Integer/, message_of(TypeError) { Crossdock.table([{ a: 1 }, 2]) })
     assert_match(/an instance of String is no table/, message_of(TypeError) { Crossdock::Table.new("x") })
+  end
+
+  def test_lists_of_other_kinds_are_columns
+    [[1..3, [1, 2, 3]], [[3, nil].each, [3, nil]], [Set["x"], ["x"]]].each do |list, values|
+      assert_equal values, Crossdock.column(list).to_a
+    end
+    assert_match(/infinitely many/, message_of(ArgumentError) { Crossdock.column(loop) })
+  end
+
+  def test_copies_lie_on_the_same_memory
+    prices = Crossdock::Array.new(PRICES)
+    table = parts(prices)
+    [table.dup, table.clone, table.freeze.clone].each { |copy| assert_equal prices.address, copy["price"].array.address }
+    assert_equal [false, true, false], [table.dup, table.clone, table.clone(freeze: false)].map(&:frozen?)
+    assert_equal [prices.address, true], table["price"].freeze.clone.then { |copy| [copy.array.address, copy.frozen?] }
+  end
+
+  def test_they_explain_what_they_offer
+    text = Crossdock.explain(Crossdock.table("n" => [1, nil], "s" => %w[a b], "x" => [1.5, 2.5]))
+    assert_match(/2 rows of 3 columns; batches: 1\n  Arrow's C stream: in place\n/, text)
+    assert_match(/"n", int64: refused: .*fill_nulls.*\n  "s", string: refused: .*to_a.*\n  "x", float64: in place\z/, text)
+    assert_match(/refused: .*no fixed width/, Crossdock.explain(parts["name"]))
+    assert_match(/fill_nulls/, message_of(Crossdock::Refusal) { Crossdock::Array.new(Crossdock.column([1, nil])) })
   end
 
   def test_a_released_table_has_nothing_and_its_parts_stay

@@ -200,9 +200,11 @@ module Crossdock
     end
 
     # What an object offers, and why a request would be refused, also for objects that export no
-    # MemoryView.
+    # MemoryView. Of a table, which of its columns are arrays in place.
     # @return [String]
     def explain(object)
+      return explain_table(object) if Table === object
+
       text = explain_memory_view(object)
       return text if Adapters.exporter?(object)
 
@@ -280,5 +282,24 @@ module Crossdock
     end
 
     private :explain_memory_view
+
+    private
+
+    def explain_table(table)
+      text = "an instance of #{table.class}: "
+      return "#{text}released" if table.released?
+
+      lines = ["#{text}#{table.size} rows of #{table.names.size} columns; batches: #{table.batches.size}"]
+      lines << "  Arrow's C stream: #{offered { table.to_arrow_c_stream.release }}"
+      table.columns.each { |column| lines << "  #{column.name.inspect}, #{column.type}: #{offered { column.array }}" }
+      lines.join("\n")
+    end
+
+    def offered
+      yield
+      "in place"
+    rescue Error, TypeError => error
+      "refused: #{error.message}"
+    end
   end
 end

@@ -132,6 +132,16 @@ module Crossdock
       ArrowStream.__send__(:structs_of, self)
     end
 
+    # @return [Column] another column on the same memory
+    def dup
+      part(0, size)
+    end
+
+    # @return [Column] another column on the same memory
+    def clone(freeze: nil)
+      freeze || (frozen? && freeze.nil?) ? dup.freeze : dup
+    end
+
     # The elements in a list, like {#to_a}.
     # @return [String]
     def to_json(*state)

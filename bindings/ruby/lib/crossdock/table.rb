@@ -22,8 +22,8 @@ module Crossdock
       #   @param columns [Hash{String, Symbol => Column, Crossdock::Array, ::Array}] columns and
       #     arrays in place, other values as {Column.new} takes them
       # @overload new(rows)
-      #   @param rows [::Array<Hash{String, Symbol => Object}>] a copy; the first has the names of the
-      #     columns, and the others have the same ones
+      #   @param rows [::Array<Hash{String, Symbol => Object}, Struct, Data>] a copy; the first has the
+      #     names of the columns, and the others have the same ones
       # @return [Table]
       # @raise [ArgumentError] if rows have other names than the first
       # @example
@@ -60,7 +60,8 @@ module Crossdock
       def of_rows(rows)
         columns = nil
         rows.each_with_index do |row, index|
-          raise TypeError, "row #{index} is an instance of #{row.class}: rows are Hashes" unless row.is_a?(Hash)
+          row = row.to_h if Records.class?(row.class)
+          raise TypeError, "row #{index} is an instance of #{row.class}: rows are Hashes, Structs or Data" unless row.is_a?(Hash)
 
           row = row.transform_keys(&:to_s)
           columns ||= row.transform_values { [] }
@@ -181,6 +182,16 @@ module Crossdock
       renamed(self.names.map { |name| names.fetch(name, name) })
     end
 
+    # @return [Table] another table on the same memory
+    def dup
+      rows(0, size)
+    end
+
+    # @return [Table] another table on the same memory
+    def clone(freeze: nil)
+      freeze || (frozen? && freeze.nil?) ? dup.freeze : dup
+    end
+
     # All batches as a stream of Arrow's, in place. No code writes the memory until the consumer
     # releases it.
     # @return [ArrowStream]
@@ -272,8 +283,8 @@ module Crossdock
 
     # A column on the memory of another object, in place, or of the values in an Array, by a copy.
     #
-    # @param object [Column, ::Array, Array, #to_arrow_c_stream, #to_arrow_c_array] also what
-    #   {Crossdock.view} accepts, with one axis
+    # @param object [Column, ::Array, Array, Enumerable, #to_arrow_c_stream, #to_arrow_c_array] also
+    #   what {Crossdock.view} accepts, with one axis
     # @return [Column]
     def column(object)
       case object
@@ -282,8 +293,19 @@ module Crossdock
       else
         return Column.from_arrow(object) if object.respond_to?(:to_arrow_c_stream) || object.respond_to?(:to_arrow_c_array)
 
-        Column.new(view(object))
+        # A Range, a Set or an Enumerator.
+        list = object.is_a?(Enumerable) && !object.is_a?(Hash) && !Adapters.exporter?(object) && !Adapters.find(object)
+        Column.new(list ? listed(object) : view(object))
       end
+    end
+
+    private
+
+    def listed(object)
+      infinite = object.respond_to?(:size) && object.size == Float::INFINITY
+      raise ArgumentError, "an instance of #{object.class} has infinitely many elements" if infinite
+
+      object.to_a
     end
   end
 end

@@ -14,6 +14,7 @@ use crate::error::{CROSSDOCK, Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep::{self, Held, ObjectLease};
 use crate::producers::{self, Producer};
+use crate::tables;
 
 /// Whether an object's class has a producer of MemoryViews.
 pub(crate) fn is_exporter(object: Value) -> bool {
@@ -69,6 +70,8 @@ fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Resul
         // which zero is valid.
         *view = unsafe { MaybeUninit::zeroed().assume_init() };
     }
+    // The reasons of a column are those of its array.
+    tables::check_array(ruby, object)?;
     let asked = if writable { "a writable view" } else { "a view" };
     let text =
         format!("{} gave no MemoryView: neither for {}, nor for any", object.class(), wanted(writable));

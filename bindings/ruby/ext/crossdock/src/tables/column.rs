@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crossdock::DArray;
 use crossdock::bindings::memory_view::CachedExport;
 use crossdock::bindings::table::{chunk_of, displayed, nbytes, parts};
 use crossdock::element::{DType, Value as Element};
@@ -130,6 +131,22 @@ impl RubyColumn {
         }
     }
 
+    /// The elements as an array, in place.
+    pub(super) fn array(&self, ruby: &Ruby) -> Result<DArray> {
+        let column = self.only(ruby)?;
+        let array = column.complete_array().map_err(|error| match error.is_value() {
+            true => Failure::refused(
+                ruby,
+                format!("{error}; `fill_nulls` gives them a value, and `mask` says which they are"),
+            ),
+            false if error.is_unsupported() => {
+                Failure::of_type(ruby, format!("{error}; `to_a` has the values"))
+            }
+            false => error.into(),
+        })?;
+        Ok(if self.field.extension().is_some() { self.field.array_of(column)? } else { array })
+    }
+
     /// The export of the elements for MemoryViews.
     pub(super) fn export(&self) -> std::result::Result<&CachedExport, String> {
         let of = |column: &Column| Ok(CachedExport::new(column.complete_array()?));
@@ -164,19 +181,7 @@ fn null_count(_: &Ruby, this: &RubyColumn) -> Result<usize> {
 }
 
 fn array(ruby: &Ruby, this: &RubyColumn) -> Result<Wrapped> {
-    let column = this.only(ruby)?;
-    let mut array = column.complete_array().map_err(|error| match error.is_value() {
-        true => Failure::refused(
-            ruby,
-            format!("{error}; `fill_nulls` gives them a value, and `mask` says which they are"),
-        ),
-        false if error.is_unsupported() => Failure::of_type(ruby, format!("{error}; `to_a` has the values")),
-        false => error.into(),
-    })?;
-    if this.field.extension().is_some() {
-        array = this.field.array_of(column)?;
-    }
-    Wrapped::sharing(ruby, array, this.kept())
+    Wrapped::sharing(ruby, this.array(ruby)?, this.kept())
 }
 
 fn mask(ruby: &Ruby, this: &RubyColumn) -> Result<Wrapped> {
