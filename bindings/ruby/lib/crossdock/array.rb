@@ -94,6 +94,8 @@ module Crossdock
       # @example
       #   Crossdock::Array.linspace(0, 1, 5).to_a #=> [0.0, 0.25, 0.5, 0.75, 1.0]
       def linspace(start, stop, count = 50, endpoint: true, dtype: nil)
+        raise ArgumentError, "count: #{count} is negative" if count.negative?
+
         make_linspace(start, stop, count, endpoint, dtype)
       end
 

@@ -7,14 +7,13 @@ use core::mem::MaybeUninit;
 use crossdock::DArray;
 use crossdock::bindings::memory_view::{self, Flags, View};
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{RModule, Ruby, Value, function, kwargs, prelude::*};
+use magnus::{RClass, RModule, Ruby, Value, function, kwargs, prelude::*};
 use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_get, rb_memory_view_release, rb_memory_view_t};
 
 use crate::error::{CROSSDOCK, Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep::{self, Held, ObjectLease};
 use crate::producers::{self, Producer};
-use crate::tables;
 
 /// Whether an object's class has a producer of MemoryViews.
 pub(crate) fn is_exporter(object: Value) -> bool {
@@ -70,8 +69,11 @@ fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Resul
         // which zero is valid.
         *view = unsafe { MaybeUninit::zeroed().assume_init() };
     }
-    // The reasons of a column are those of its array.
-    tables::check_array(ruby, object)?;
+    let column: RClass = ruby.get_inner(&CROSSDOCK).const_get("Column")?;
+    if object.is_kind_of(column) {
+        // Raises the reason with the remedy.
+        object.funcall::<_, _, Value>("array", ())?;
+    }
     let asked = if writable { "a writable view" } else { "a view" };
     let text =
         format!("{} gave no MemoryView: neither for {}, nor for any", object.class(), wanted(writable));

@@ -25,7 +25,6 @@ use magnus::{IntoValue, RModule, Ruby, TryConvert, Value};
 use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::pressure::again;
-use crate::tables::column::RubyColumn;
 pub(crate) use crate::tables::stream::OwnBatches;
 use crate::tables::table::RubyTable;
 
@@ -60,14 +59,6 @@ fn batches(file: &IpcFile) -> crossdock::Result<(Schema, Vec<RecordBatch>)> {
 pub(crate) fn batches_of(ruby: &Ruby, value: Value) -> Result<Option<OwnBatches>> {
     let Ok(table) = <&RubyTable>::try_convert(value) else { return Ok(None) };
     Ok(Some(OwnBatches::of(&*table.content(ruby)?)))
-}
-
-/// For a `Crossdock::Column`, the reason why it is no array, if it is none.
-pub(crate) fn check_array(ruby: &Ruby, value: Value) -> Result<()> {
-    match <&RubyColumn>::try_convert(value) {
-        Ok(column) => column.array(ruby).map(drop),
-        Err(_) => Ok(()),
-    }
 }
 
 pub(crate) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {
