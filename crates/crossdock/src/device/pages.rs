@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
-use crate::memory::fault;
+use crate::memory::os::{PageAccess, pages};
 
 /// Pages that this process mapped.
 ///
@@ -23,25 +23,18 @@ impl Pages {
     /// Reserves addresses for at least one and `nbytes` bytes, at which the CPU faults: for memory
     /// that has no addresses.
     pub(super) fn reserved(nbytes: usize) -> Result<Self> {
-        Self::new(nbytes, libc::PROT_NONE)
+        Self::new(nbytes, PageAccess::None)
     }
 
     /// Zeroed pages for at least one and `nbytes` bytes.
     pub(super) fn zeroed(nbytes: usize) -> Result<Self> {
-        Self::new(nbytes, libc::PROT_READ | libc::PROT_WRITE)
+        Self::new(nbytes, PageAccess::ReadWrite)
     }
 
-    fn new(nbytes: usize, protection: i32) -> Result<Self> {
-        let out_of_memory = || Error::out_of_memory(nbytes, fault::page_size());
-        let rounded = nbytes.max(1).checked_next_multiple_of(fault::page_size()).ok_or_else(out_of_memory)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: an anonymous mapping without `MAP_FIXED`, at an address that the kernel chooses,
-        // changes no existing mapping.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), rounded, protection, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(out_of_memory());
-        }
-        let base = NonNull::new(base.cast()).ok_or_else(out_of_memory)?;
+    fn new(nbytes: usize, access: PageAccess) -> Result<Self> {
+        let out_of_memory = || Error::out_of_memory(nbytes, pages::size());
+        let rounded = nbytes.max(1).checked_next_multiple_of(pages::size()).ok_or_else(out_of_memory)?;
+        let base = pages::map_unreserved(rounded, access).ok_or_else(out_of_memory)?;
         Ok(Self { base, nbytes: rounded })
     }
 
@@ -52,8 +45,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: `base..base + nbytes` is a mapping that only this value unmaps (Pages 1), and
-        // `drop` runs once; its users have been dropped.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
+        // SAFETY: clauses 1 and 2 of `unmap`: only this value unmaps `base..base + nbytes` (Pages
+        // 1), and `drop` runs once; its users have been dropped.
+        unsafe { pages::unmap(self.base, self.nbytes) };
     }
 }

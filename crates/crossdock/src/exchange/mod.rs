@@ -38,7 +38,6 @@
 //! functions has a fuzz target. `files/new_file/` is the only code that writes files; `explain/`
 //! reports by which protocols an array is exported.
 
-mod ancillary;
 mod crates;
 pub(crate) mod explain;
 pub mod files;

@@ -9,7 +9,8 @@ use crate::error::{Rejected, Result};
 use crate::io::position::{clamped, exact};
 use crate::io::stage::{DEVICE_NBYTES, HOST_NBYTES, copy_from_device};
 use crate::io::stream::{self, BufferStream, OpenBuffer};
-use crate::memory::{LeaseKind, count_copied, fault};
+use crate::memory::os::{Advice, pages};
+use crate::memory::{LeaseKind, count_copied};
 
 /// Reads a buffer as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as zero-copy
 /// slices that keep the memory alive.
@@ -257,13 +258,8 @@ impl BufferReader {
         let open = self.stream.opened()?;
         let range = exact(offset, nbytes, self.nbytes())?;
         if !range.is_empty() && open.buffer.is_host() {
-            let address = open.buffer.address() + range.start;
-            // `madvise` requires the address of a page.
-            let within = address % fault::page_size();
-            let page = open.buffer.as_ptr().wrapping_add(range.start).wrapping_sub(within);
-            // SAFETY: `MADV_WILLNEED` only prefetches, and changes nothing that a program sees. The
-            // range covers pages of memory that the buffer keeps alive (Header 1).
-            unsafe { libc::madvise(page.cast_mut().cast(), range.len() + within, libc::MADV_WILLNEED) };
+            let start = open.buffer.as_ptr().wrapping_add(range.start);
+            pages::advise(start, range.len(), Advice::WillNeed);
         }
         Ok(())
     }

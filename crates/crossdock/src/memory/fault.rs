@@ -5,15 +5,14 @@
 //! The access then continues, and a later query reports the fault. The handler accesses only the
 //! table below and makes one system call.
 
-use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering, fence};
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::fork::ForkLock;
-use crate::memory::unload;
+use crate::memory::os::{PageAccess, faults, files, pages};
+use crate::memory::thread::stay_loaded;
 
 /// The most ranges that can be watched at once. A fixed table, because a signal handler can neither
 /// lock nor allocate.
@@ -23,18 +22,6 @@ static TABLE: [WatchEntry; ENTRIES] = [const { WatchEntry::new() }; ENTRIES];
 
 /// The number of ranges that are watched, so that a copy without guarded maps costs one load.
 static WATCHED: AtomicUsize = AtomicUsize::new(0);
-
-/// The action that was in force before the handler was installed. Set once, under the lock of
-/// [`install`], before any range is watched.
-static PREVIOUS: OnceLock<Option<Previous>> = OnceLock::new();
-
-struct Previous(libc::sigaction);
-
-// SAFETY: a plain record without thread-bound state; the function it names is a signal handler,
-// which may run on any thread.
-unsafe impl Send for Previous {}
-// SAFETY: the record never changes once it is stored in `PREVIOUS`, so that threads only read it.
-unsafe impl Sync for Previous {}
 
 /// The size of a page, stored before the first range is watched, so that the handler need not query
 /// it.
@@ -85,7 +72,7 @@ impl WatchEntry {
         let offset = self.offset.load(Ordering::Relaxed);
         let touched = self.fault.load(Ordering::Acquire);
         if touched != 0 {
-            let first = offset - offset % page_size() as u64;
+            let first = offset - offset % pages::size() as u64;
             let byte = first + touched.saturating_sub(self.start.load(Ordering::Relaxed)) as u64;
             return Some(Error::new(
                 Kind::Fault,
@@ -93,7 +80,7 @@ impl WatchEntry {
             ));
         }
         // If a file ends within a page, the rest of that page reads as zeros, without a fault.
-        let size = file_size(self.fd.load(Ordering::Relaxed))?;
+        let size = files::size(self.fd.load(Ordering::Relaxed))?;
         let end = offset + self.nbytes.load(Ordering::Relaxed) as u64;
         (size < end).then(|| {
             Error::new(
@@ -188,27 +175,14 @@ pub(crate) fn fault_at(address: NonNull<u8>) -> Option<Error> {
     TABLE.iter().find(|entry| entry.covers(address.addr().get()))?.fault()
 }
 
-fn file_size(fd: RawFd) -> Option<u64> {
-    let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: `fstat` only writes the record, which is of the right type; for a descriptor that is
-    // not open it fails.
-    let failed = unsafe { libc::fstat(fd, stat.as_mut_ptr()) } != 0;
-    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
-    // is a value.
-    let stat = unsafe { stat.assume_init() };
-    u64::try_from(stat.st_size).ok().filter(|_| !failed)
-}
-
 fn install() -> Result<()> {
     /// Held across forks, so that a child finds the handler either installed or not.
     static INSTALLED: ForkLock<Option<bool>> = ForkLock::new(None);
     let mut installed = INSTALLED.lock();
     let is_installed = *installed.get_or_insert_with(|| {
-        unload::stay_loaded();
-        // The previous action is stored first, because the handler may run as soon as it is
-        // installed.
-        PAGE_SIZE.store(page_size(), Ordering::Relaxed);
-        PREVIOUS.get_or_init(in_force).is_some() && replace_handler()
+        stay_loaded();
+        PAGE_SIZE.store(pages::size(), Ordering::Relaxed);
+        faults::install(replace_watched_page)
     });
     if is_installed {
         Ok(())
@@ -220,108 +194,17 @@ fn install() -> Result<()> {
     }
 }
 
-fn in_force() -> Option<Previous> {
-    let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: with a null action the call changes nothing; `previous` is a record of the right type
-    // that it may write.
-    let failed = unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), previous.as_mut_ptr()) } != 0;
-    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
-    // is a value.
-    (!failed).then(|| Previous(unsafe { previous.assume_init() }))
-}
-
-fn replace_handler() -> bool {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
-    // SAFETY: the record was zeroed above; every field of it is a number, for which zero is a
-    // value.
-    let fields = unsafe { action.assume_init_mut() };
-    fields.sa_sigaction = handler as usize;
-    fields.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: `action` lives until the call returns and names a function of the type that
-    // `SA_SIGINFO` requires. `on_fault` makes only calls that a signal handler may make.
-    unsafe { libc::sigaction(libc::SIGBUS, action.as_ptr(), std::ptr::null_mut()) == 0 }
-}
-
-/// The size of a page of memory, in bytes.
-pub(crate) fn page_size() -> usize {
-    // SAFETY: `sysconf` returns a constant of the system and takes no pointer, so it accesses no
-    // memory of the caller.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).unwrap_or(4096)
-}
-
-extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the handler is installed with `SA_SIGINFO` (`replace_handler`), so the system passes
-    // a valid record.
-    let fault = unsafe { &*info };
-    // Any other code is an unaligned access, broken memory, or a signal that a process sent.
-    let gone = fault.si_code == libc::BUS_ADRERR;
-    // SAFETY: the system sets the address in the record of a `SIGBUS` whose code is `BUS_ADRERR`
-    // (`gone`, checked here).
-    if gone && replace_watched_page(unsafe { fault.si_addr() }.addr()) {
-        return;
-    }
-    let sent = fault.si_code <= 0;
-    forward(signal, info, context, sent);
-}
-
 /// Replaces the page at the address with a page of zeros if the address is in a watched range.
 fn replace_watched_page(address: usize) -> bool {
     let Some(entry) = TABLE.iter().find(|entry| entry.covers(address)) else { return false };
     let page_size = PAGE_SIZE.load(Ordering::Relaxed);
     let page = address & !(page_size - 1);
-    let write = if entry.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
+    let access = PageAccess::to_write(entry.writable.load(Ordering::Relaxed));
     // Recorded before the zeros become visible, so that a thread that has read them finds the
     // fault.
     let _first_only = entry.fault.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
-    // SAFETY: Watch 1: the page lies in a range that is mapped now. Replacing the page changes only
-    // bytes that may change at any time anyway, since file maps are aliased.
-    let fresh = unsafe {
-        libc::mmap(
-            std::ptr::with_exposed_provenance_mut(page),
-            page_size,
-            libc::PROT_READ | write,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
-            -1,
-            0,
-        )
-    };
-    fresh != libc::MAP_FAILED
-}
-
-/// Forwards a signal to the previous handler: a function, or the system's default, which ends the
-/// process. `sent`: a process sent the signal; it was not raised by a fault.
-fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void, sent: bool) {
-    type Plain = extern "C" fn(libc::c_int);
-    type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
-    let previous = PREVIOUS.get().and_then(Option::as_ref);
-    match previous.map(|previous| previous.0) {
-        Some(action) if action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN => {
-            if action.sa_flags & libc::SA_SIGINFO != 0 {
-                // SAFETY: `SA_SIGINFO` is set and the field is neither `SIG_DFL` nor `SIG_IGN`
-                // (checked above), so it holds a function of this type.
-                let handler = unsafe { std::mem::transmute::<usize, Informed>(action.sa_sigaction) };
-                handler(signal, info, context);
-            } else {
-                // SAFETY: `SA_SIGINFO` is not set and the field is neither `SIG_DFL` nor `SIG_IGN`
-                // (checked above), so it holds a function of this type.
-                let handler = unsafe { std::mem::transmute::<usize, Plain>(action.sa_sigaction) };
-                handler(signal);
-            }
-        }
-        Some(action) if sent && action.sa_sigaction == libc::SIG_IGN => {}
-        _ => {
-            // SAFETY: `signal` is async-signal-safe, and `SIG_DFL` is a valid action for every
-            // signal that reaches this handler.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-            // With the default action, a faulting instruction runs again and ends the process
-            // there. A signal that was sent would not be repeated.
-            if sent {
-                // SAFETY: `raise` is async-signal-safe; the system delivers the signal when this
-                // handler has returned.
-                unsafe { libc::raise(signal) };
-            }
-        }
-    }
+    let Some(page) = NonNull::new(std::ptr::with_exposed_provenance_mut(page)) else { return false };
+    // SAFETY: clause 1 of `replace`: by Watch 1 the page lies in a range that is mapped now.
+    // Replacing it changes only bytes that may change at any time, since file maps are aliased.
+    unsafe { pages::replace(page, page_size, access) }
 }

@@ -12,6 +12,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::memory::os::process;
+
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
 /// The number of forks between the process that loaded this library and this one. A driver stores
@@ -310,10 +312,9 @@ impl Handlers {
 }
 
 fn register_handlers() -> bool {
-    // SAFETY: the three handlers are functions of the required type. They only lock and unlock
-    // mutexes and access state of this module and of their own thread, which is permitted around a
-    // fork.
-    unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) == 0 }
+    // SAFETY: clause 1 of `at_fork`: the three functions only lock and unlock mutexes and access
+    // state of this module and of their own thread, which is permitted around a fork.
+    unsafe { process::at_fork(before_fork, in_parent, in_child) }
 }
 
 /// What a layer above does in each forked child, once the locks are free: it closes descriptors
@@ -407,26 +408,13 @@ mod tests {
         assert!(handlers.ensure(|| unreachable!("they are registered")));
     }
 
-    /// Whether a forked child finished its work. A child that hangs is killed by the alarm.
+    /// Whether a forked child finished its work.
     fn child_ends(does: impl FnOnce()) -> bool {
-        // SAFETY: the child is single-threaded; it runs the test's closure, which takes fork-safe
-        // locks only, and ends by `_exit`.
-        let pid = unsafe { libc::fork() };
-        assert!(pid >= 0, "no process could be made");
-        if pid == 0 {
-            // SAFETY: `alarm` takes an integer, accesses no memory of this process, and the child
-            // has no handler for the signal.
-            unsafe { libc::alarm(60) };
+        let does = || {
             does();
-            // SAFETY: `_exit` takes an integer and ends the child at once, without running the
-            // destructors or exit handlers of the parent.
-            unsafe { libc::_exit(0) }
-        }
-        let mut status = 0;
-        // SAFETY: `waitpid` writes to `status` only, a local of the right type that lives until the
-        // call returns.
-        let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
-        ended == pid && status == 0
+            true
+        };
+        crossdock_testkit::status_of_child(does) == 0
     }
 
     static LOCK: ForkLock<u32> = ForkLock::new(0);
@@ -478,30 +466,13 @@ mod tests {
     fn code_of_another_library_may_fork_under_a_lock() {
         let held = lock();
         let out = LOCK.calls_out();
-        let child = |held| {
-            // The child continues where the parent was: it holds the lock, and releases it.
-            drop::<MutexGuard<'_, u32>>(held);
+        let (mut out, mut held) = (Some(out), Some(held));
+        // The child continues where the parent was: it holds the lock, and releases it.
+        assert!(child_ends(|| {
+            drop(out.take());
+            drop(held.take());
             drop(lock());
-        };
-        // SAFETY: the child is single-threaded; it drops a guard, takes a fork-safe lock, and ends
-        // by `_exit`.
-        let pid = unsafe { libc::fork() };
-        assert!(pid >= 0, "no process could be made");
-        if pid == 0 {
-            // SAFETY: `alarm` takes an integer, accesses no memory of this process, and the child
-            // has no handler for the signal.
-            unsafe { libc::alarm(60) };
-            drop(out);
-            child(held);
-            // SAFETY: `_exit` takes an integer and ends the child at once, without running the
-            // destructors or exit handlers of the parent.
-            unsafe { libc::_exit(0) }
-        }
-        let mut status = 0;
-        // SAFETY: `waitpid` writes to `status` only, a local of the right type that lives until the
-        // call returns.
-        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-        assert_eq!(status, 0);
+        }));
         drop((out, held));
         assert!(child_ends(|| drop(lock())), "the next fork holds it again");
     }

@@ -263,10 +263,6 @@ impl Header {
     }
 
     /// Records that the region is private anonymous memory, and stays so while its owner keeps it.
-    #[cfg_attr(
-        any(not(target_os = "linux"), miri),
-        expect(dead_code, reason = "only Linux tells what memory is private")
-    )]
     pub(crate) fn mark_private(&self) {
         self.exported.fetch_or(PRIVATE, Ordering::Relaxed);
     }

@@ -31,7 +31,8 @@
 //! | `work.rs` | the device work that an allocation waits for |
 //! | `racy/` | the only accesses to bytes that another thread or process may write |
 //! | `overlap/` | the only decision whether two operands share bytes |
-//! | `memfd.rs` | new anonymous files |
+//! | `os/` | the only calls of the system |
+//! | `memfd.rs` | new shared memory |
 //! | `shareable.rs`, `publish.rs` | memory of pools whose descriptor can leave the process later |
 //! | `copied.rs` | the only counter of copied bytes |
 //! | `book/` | live allocations and leases, which the ledger reads |
@@ -52,6 +53,7 @@ pub(crate) mod lease;
 pub(crate) mod memfd;
 #[cfg(all(test, loom))]
 mod model;
+pub(crate) mod os;
 pub(crate) mod overlap;
 pub(crate) mod owner;
 mod place;
@@ -63,7 +65,6 @@ pub(crate) mod release;
 pub(crate) mod shareable;
 pub(crate) mod sync;
 pub(crate) mod thread;
-mod unload;
 mod word;
 pub(crate) mod work;
 

@@ -20,17 +20,16 @@
 //! See also: `DESIGN.md`, "A published block is never used again".
 //! See also: `DESIGN.md`, "A fork publishes".
 
-use std::io;
 use std::mem;
-use std::os::fd::AsRawFd;
-use std::ptr::{self, NonNull};
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::memory::copied::count_copied;
-use crate::memory::fault;
 use crate::memory::fork::{Fork, ForkLock};
 use crate::memory::header::{Descriptor, Header};
 use crate::memory::memfd::Memfd;
+use crate::memory::os::{PageAccess, anonymous, pages};
 use crate::memory::word::{LeaseKind, WordValue};
 
 /// A mapping of a memfd of its own, with one block in it.
@@ -134,10 +133,8 @@ impl ShareableRegion {
         let (Some(memfd), true) = (&self.memfd, self.has_slack) else { return };
         let used = self.header().ptr().addr().get() + self.header().nbytes() - self.base.addr().get();
         if used < self.nbytes {
-            let (fd, mode) = (memfd.as_raw_fd(), libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE);
-            // SAFETY: the descriptor is open (ShareableRegion 1), and `has_slack` says that no code
-            // uses these bytes, which become zeros.
-            unsafe { libc::fallocate(fd, mode, used as i64, (self.nbytes - used) as i64) };
+            // SAFETY: clause 1 of `discard`: `has_slack` says that no code uses these bytes.
+            unsafe { anonymous::discard(memfd.as_fd(), used, self.nbytes - used) };
         }
     }
 }
@@ -280,28 +277,18 @@ impl ShareableRegion {
         let Some(memfd) = &self.memfd else { return ForkCopy::None };
         let used = if self.has_slack && !is_written {
             let end = self.header().ptr().addr().get() + self.header().nbytes();
-            (end - self.base.addr().get()).next_multiple_of(fault::page_size())
+            (end - self.base.addr().get()).next_multiple_of(pages::size())
         } else {
             self.nbytes
         };
-        let used = used.clamp(fault::page_size(), self.nbytes);
-        let Some(copy) = map_private(ptr::null_mut(), used, libc::PROT_READ | libc::PROT_WRITE) else {
+        let used = used.clamp(pages::size(), self.nbytes);
+        let Some(copy) = pages::map(used, PageAccess::ReadWrite) else {
             return ForkCopy::Failed;
         };
-        let mut done = 0;
-        while done < used {
-            // SAFETY: `copy` has `used` bytes, which only this function knows, and `done` is less.
-            let to = unsafe { copy.add(done) };
-            let fd = memfd.as_raw_fd();
-            // SAFETY: the call writes at most `used - done` bytes at `to`, which the mapping has.
-            match unsafe { libc::pread(fd, to.as_ptr().cast(), used - done, done as i64) } {
-                read @ 1.. => done += read.unsigned_abs(),
-                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                _ => {
-                    unmap(copy, used);
-                    return ForkCopy::Failed;
-                }
-            }
+        // SAFETY: clause 1 of `read_to`: `copy` has `used` bytes, which only this function knows.
+        if unsafe { anonymous::read_to(memfd.as_fd(), 0, copy, used) }.is_err() {
+            unmap(copy, used);
+            return ForkCopy::Failed;
         }
         count_copied(used);
         ForkCopy::Copy(copy, used)
@@ -316,35 +303,27 @@ impl ShareableRegion {
     /// Puts the copy in the place of the shared pages. Without one, the child cannot access the
     /// memory at all: it must not see what the parent writes.
     fn take_copy(&mut self) {
-        let base = self.base.as_ptr().cast();
         let copy = match mem::replace(&mut self.snapshot, ForkCopy::None) {
             ForkCopy::None => return,
             ForkCopy::Copy(copy, nbytes) => Some((copy, nbytes)),
             ForkCopy::Failed => None,
         };
-        let access = if copy.is_some() { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_NONE };
-        map_private(base, self.nbytes, access);
+        let access = if copy.is_some() { PageAccess::ReadWrite } else { PageAccess::None };
+        // SAFETY: clause 1 of `replace`: by ShareableRegion 1 the range is the region's own, and
+        // this child, which has one thread, is in its fork.
+        unsafe { pages::replace(self.base, self.nbytes, access) };
         if let Some((copy, nbytes)) = copy {
-            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-            // SAFETY: `copy` is a mapping of `nbytes` bytes that only this region knows, and moves
-            // over the front of the region's own range (ShareableRegion 1).
-            unsafe { libc::mremap(copy.as_ptr().cast(), nbytes, nbytes, flags, base) };
+            // SAFETY: clause 1 of `move_to`: `copy` is a mapping of `nbytes` bytes that only this
+            // region knows. Clause 2: it moves over the front of the region's own range
+            // (ShareableRegion 1).
+            unsafe { pages::move_to(copy, nbytes, nbytes, self.base) };
         }
         self.memfd = None;
     }
 }
 
-/// A private mapping of zeros: at an address, whose mapping it replaces, or anywhere.
-fn map_private(at: *mut libc::c_void, nbytes: usize, access: i32) -> Option<NonNull<u8>> {
-    let fixed = if at.is_null() { 0 } else { libc::MAP_FIXED };
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
-    // SAFETY: without `MAP_FIXED` the system picks a free range; with it, the only caller passes
-    // the range of a region, which belongs to the table.
-    let made = unsafe { libc::mmap(at, nbytes, access, flags, -1, 0) };
-    if made == libc::MAP_FAILED { None } else { NonNull::new(made.cast()) }
-}
-
 fn unmap(copy: NonNull<u8>, nbytes: usize) {
-    // SAFETY: callers pass a mapping that `map_private` made, and that no other code knows.
-    unsafe { libc::munmap(copy.as_ptr().cast(), nbytes) };
+    // SAFETY: clauses 1 and 2 of `unmap`: callers pass a mapping that `map` made, and that no other
+    // code knows.
+    unsafe { pages::unmap(copy, nbytes) };
 }

@@ -5,8 +5,8 @@ use std::alloc::Layout as AllocLayout;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::fault;
 use crate::memory::header::Header;
+use crate::memory::os::pages;
 use crate::memory::owner::MALLOC_ALIGNMENT;
 use crate::pool::hints::Hints;
 
@@ -38,7 +38,7 @@ impl Demand {
     ///
     /// `is_alignment` unless `align` is a power of two and no more than a page.
     pub(crate) fn new(align: usize, hints: Hints) -> Result<Self> {
-        let page = fault::page_size();
+        let page = pages::size();
         if !align.is_power_of_two() || align > page {
             return Err(Error::new(
                 Kind::Alignment,

@@ -6,11 +6,11 @@
 //! A block is always *one* mapping of the system, because `mremap` moves only one (until Linux
 //! 6.17): pages of two blocks are never combined.
 
-use std::ffi::c_void;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use crate::memory::memfd::Memfd;
+use crate::memory::os::{PageAccess, pages};
 use crate::pool::hints::Hints;
 
 /// The size of a huge page, in bytes.
@@ -51,14 +51,16 @@ const fn step_log2(nbytes: usize) -> u32 {
 
 /// Maps a block of zeros. `None`: out of memory.
 pub(crate) fn map(nbytes: usize, hints: Hints) -> Option<NonNull<u8>> {
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
-    let base = if nbytes < HUGE { map_anywhere(nbytes, prot)? } else { map_aligned(nbytes, prot)? };
+    let base = match nbytes < HUGE {
+        true => pages::map(nbytes, PageAccess::ReadWrite),
+        false => map_aligned(nbytes, PageAccess::ReadWrite),
+    }?;
     advise_huge(base, nbytes, hints);
     if let Some(node) = hints.on_node() {
-        prefer_node(base, nbytes, node);
+        pages::prefer_node(base, nbytes, node);
     }
     if hints.is_populated() {
-        let _as_far_as_it_goes = populate(base, nbytes);
+        let _as_far_as_it_goes = pages::populate(base, nbytes);
     }
     Some(base)
 }
@@ -67,14 +69,13 @@ pub(crate) fn map(nbytes: usize, hints: Hints) -> Option<NonNull<u8>> {
 /// descriptors.
 pub(crate) fn map_shareable(nbytes: usize, hints: Hints) -> Option<(NonNull<u8>, Memfd)> {
     let memfd = Memfd::new(nbytes)?;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let none = libc::PROT_NONE;
-    let place = if nbytes < HUGE { map_anywhere(nbytes, none) } else { map_aligned(nbytes, none) }?;
-    let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-    // SAFETY: `place` was reserved above for `nbytes` bytes, and no other party knows it, so the
-    // new mapping replaces nothing else.
-    let base =
-        block(unsafe { libc::mmap(place.as_ptr().cast(), nbytes, access, flags, memfd.as_raw_fd(), 0) });
+    let place = match nbytes < HUGE {
+        true => pages::map(nbytes, PageAccess::None),
+        false => map_aligned(nbytes, PageAccess::None),
+    }?;
+    // SAFETY: clause 1 of `map_file_over`: `place` was reserved above for `nbytes` bytes, and no
+    // other party knows it.
+    let base = unsafe { pages::map_file_over(place, nbytes, memfd.as_fd()) };
     let Some(base) = base else {
         // SAFETY: clauses 1 and 2 of `unmap`: the range was reserved above, and nothing uses it.
         unsafe { unmap(place, nbytes) };
@@ -82,13 +83,13 @@ pub(crate) fn map_shareable(nbytes: usize, hints: Hints) -> Option<(NonNull<u8>,
     };
     advise_huge(base, nbytes, hints);
     if let Some(node) = hints.on_node() {
-        prefer_node(base, nbytes, node);
+        pages::prefer_node(base, nbytes, node);
     }
     if (hints.is_populated() || hints.is_reserved()) && hints.is_huge() != Some(false) {
         begin_huge(base, nbytes, &memfd);
     }
     if hints.is_populated() {
-        let _as_far_as_it_goes = populate(base, nbytes);
+        let _as_far_as_it_goes = pages::populate(base, nbytes);
     }
     Some((base, memfd))
 }
@@ -107,11 +108,8 @@ fn begin_huge(base: NonNull<u8>, nbytes: usize, memfd: &Memfd) {
 /// processor addresses more slowly. This copies what is resident, so it pays for a block that is
 /// used again.
 pub(crate) fn collapse(base: NonNull<u8>, nbytes: usize) {
-    /// From `linux/mman.h`.
-    const MADV_COLLAPSE: i32 = 25;
     if nbytes >= HUGE {
-        // SAFETY: the advice changes no byte of the range, which callers have mapped.
-        let _refused = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, MADV_COLLAPSE) };
+        pages::collapse(base, nbytes);
     }
 }
 
@@ -123,9 +121,8 @@ pub(crate) fn collapse(base: NonNull<u8>, nbytes: usize) {
 ///    at a page.
 /// 2. It is not used any more.
 pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
-    // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping, and no
-    // reference to it is left.
-    unsafe { libc::munmap(base.as_ptr().cast(), nbytes) == 0 }
+    // SAFETY: clauses 1 and 2 of `pages::unmap` are those of `# Safety`.
+    unsafe { pages::unmap(base, nbytes) }
 }
 
 /// Grows or shrinks a block, in place or by moving its pages: nothing is copied. `None`: the block
@@ -153,7 +150,7 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
         advise_huge(moved, new, hints);
     }
     if hints.is_populated() {
-        let _as_far_as_it_goes = populate(moved, new);
+        let _as_far_as_it_goes = pages::populate(moved, new);
     }
     Some(moved)
 }
@@ -164,77 +161,39 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
 /// 2. No other party accesses the block; if the result is `Some`, its old addresses are not used
 ///    any more.
 unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>> {
-    let ptr: *mut c_void = base.as_ptr().cast();
     if new < HUGE {
-        // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping, and
-        // without `MREMAP_FIXED` the system picks free addresses.
-        return block(unsafe { libc::mremap(ptr, old, new, libc::MREMAP_MAYMOVE) });
+        // SAFETY: clause 1 of `pages::grow`: clauses 1 and 2 of `# Safety`.
+        return unsafe { pages::grow(base, old, new) };
     }
     if is_aligned(base) {
-        // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping; without
-        // `MREMAP_MAYMOVE` it grows in place, or the call fails.
-        let stayed = block(unsafe { libc::mremap(ptr, old, new, 0) });
+        // SAFETY: clause 1 of `grow_in_place`: clauses 1 and 2 of `# Safety`.
+        let stayed = unsafe { pages::grow_in_place(base, old, new) };
         if stayed.is_some() {
             return stayed;
         }
     }
-    let place = map_aligned(new, libc::PROT_NONE)?;
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping. `place` was
-    // reserved above by `map_aligned` for `new` bytes, and no other party knows it.
-    let moved = unsafe { libc::mremap(ptr, old, new, flags, place.as_ptr().cast::<c_void>()) };
+    let place = map_aligned(new, PageAccess::None)?;
     // If this fails, the system has usually unmapped `place` already, and other memory may lie
     // there. So it is not touched again. At worst (too many mappings), addresses stay reserved,
     // without memory.
-    block(moved)
-}
-
-/// Makes all pages of a block resident at once, as far as memory suffices. `false` if it does not.
-pub(crate) fn populate(base: NonNull<u8>, nbytes: usize) -> bool {
-    // SAFETY: `MADV_POPULATE_WRITE` changes no byte of the range, which callers have mapped.
-    let done = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, libc::MADV_POPULATE_WRITE) } == 0;
-    // Systems before Linux 5.14 do not know the advice.
-    done || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    // SAFETY: clause 1 of `move_to`: clauses 1 and 2 of `# Safety`. Clause 2: `place` was reserved
+    // above for `new` bytes, and no other party knows it.
+    unsafe { pages::move_to(base, old, new, place) }
 }
 
 fn advise_huge(base: NonNull<u8>, nbytes: usize, hints: Hints) {
-    let advice = match hints.is_huge() {
-        Some(false) => libc::MADV_NOHUGEPAGE,
-        // No room for a huge page: the advice would only keep the mapping from merging with its
-        // neighbours.
-        _ if nbytes < HUGE => return,
-        _ => libc::MADV_HUGEPAGE,
-    };
-    // SAFETY: advice on huge pages changes no byte of the range, which callers have mapped.
-    let _refused = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, advice) };
-}
-
-/// Makes a node preferred for the pages of a range.
-fn prefer_node(base: NonNull<u8>, nbytes: usize, node: u32) {
-    const WORDS: usize = 16;
-    let mut nodes = [0u64; WORDS];
-    let Some(word) = nodes.get_mut(node as usize / 64) else { return };
-    *word = 1 << (node % 64);
-    // The system ignores the last of the bits that it is passed.
-    let bits = WORDS * 64 + 1;
-    // SAFETY: `mbind` changes no byte of the range. It reads `bits - 1` bits of the mask, which is
-    // the size of `nodes`.
-    let _refused = unsafe {
-        libc::syscall(libc::SYS_mbind, base.as_ptr(), nbytes, libc::MPOL_PREFERRED, nodes.as_ptr(), bits, 0)
-    };
-}
-
-fn map_anywhere(nbytes: usize, prot: i32) -> Option<NonNull<u8>> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a null address without `MAP_FIXED`: the system picks a free range, so no existing
-    // mapping changes.
-    block(unsafe { libc::mmap(std::ptr::null_mut(), nbytes, prot, flags, -1, 0) })
+    let is_huge = hints.is_huge() != Some(false);
+    // Without room for a huge page, the advice would only keep the mapping from merging with its
+    // neighbours.
+    if !is_huge || nbytes >= HUGE {
+        pages::advise_huge(base, nbytes, is_huge);
+    }
 }
 
 /// A mapping that begins at a multiple of [`HUGE`]: maps a longer range and unmaps its ends.
-fn map_aligned(nbytes: usize, prot: i32) -> Option<NonNull<u8>> {
+fn map_aligned(nbytes: usize, access: PageAccess) -> Option<NonNull<u8>> {
     let whole = nbytes.checked_add(HUGE)?;
-    let start = map_anywhere(whole, prot)?;
+    let start = pages::map(whole, access)?;
     let lead = start.addr().get().wrapping_neg() % HUGE;
     // SAFETY: `lead < HUGE`, and the mapping has `nbytes + HUGE` bytes, so the sum stays within it.
     let base = unsafe { start.add(lead) };
@@ -262,10 +221,6 @@ fn map_aligned(nbytes: usize, prot: i32) -> Option<NonNull<u8>> {
 
 fn is_aligned(base: NonNull<u8>) -> bool {
     base.addr().get().is_multiple_of(HUGE)
-}
-
-fn block(result: *mut c_void) -> Option<NonNull<u8>> {
-    if result == libc::MAP_FAILED { None } else { NonNull::new(result.cast()) }
 }
 
 #[cfg(all(test, not(loom)))]

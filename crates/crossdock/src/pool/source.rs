@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::memory::fault;
 use crate::memory::memfd::Memfd;
+use crate::memory::os::pages;
 use crate::pool::cache::Cache;
 use crate::pool::form::Demand;
 use crate::pool::hints::Hints;
@@ -128,7 +128,7 @@ impl BlockSource {
     /// Whether a block is mapped, rather than a part of an allocator's memory.
     #[inline]
     pub(super) fn wants_map(&self, capacity: usize, demand: Demand) -> bool {
-        let is_large = || capacity >= LARGE || demand.hints != Hints::new() && capacity >= fault::page_size();
+        let is_large = || capacity >= LARGE || demand.hints != Hints::new() && capacity >= pages::size();
         self.cache.as_ref().is_some_and(|cache| is_large() || cache.is_shareable() && capacity > 0)
     }
 

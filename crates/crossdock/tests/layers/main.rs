@@ -212,7 +212,8 @@ fn the_architecture_shows_the_drawing_of_the_layers() {
 const ONCE: [&str; 4] = ["get_or_init(", "LazyLock", "call_once", "LazyCell"];
 
 /// The files in which they are allowed, and why.
-const MAY_BLOCK: &[(&str, &str)] = &[("memory/fault.rs", "it is set under a lock that is held across forks")];
+const MAY_BLOCK: &[(&str, &str)] =
+    &[("memory/os/unix/faults.rs", "it is set under a lock that is held across forks")];
 
 #[test]
 fn cells_are_set_so_that_a_forked_child_does_not_wait_for_them() {
@@ -226,4 +227,42 @@ fn cells_are_set_so_that_a_forked_child_does_not_wait_for_them() {
     }
     let expected: Vec<&str> = MAY_BLOCK.iter().map(|(file, _)| *file).collect();
     assert_eq!(found, expected, "use `memory::fork::get_or_make`");
+}
+
+/// Words that only [`OS`] has: calls of the C library and of the kernel, and which system it is.
+const SYSTEM: [&str; 4] = ["libc::", "rustix::", "windows_sys::", "target_os"];
+
+/// The module of the library that calls the system.
+const OS: &str = "memory/os";
+
+#[test]
+fn only_one_module_of_the_library_calls_the_system() {
+    let (mut inside, mut outside) = (0, Vec::new());
+    for Source { file, text } in library() {
+        for (line, code) in text.lines().enumerate() {
+            let is_comment = code.trim_start().starts_with("//");
+            if is_comment || !SYSTEM.iter().any(|word| code.contains(word)) {
+                continue;
+            }
+            match file.starts_with(OS) {
+                true => inside += 1,
+                false => outside.push(format!("{}:{}: {}", file.display(), line + 1, code.trim())),
+            }
+        }
+    }
+    assert!(inside > 100, "{OS} has {inside} lines that name the system");
+    assert!(outside.is_empty(), "only {OS} calls the system:\n{}\n", outside.join("\n"));
+}
+
+#[test]
+fn no_other_crate_asks_which_system_it_is_on() {
+    let mut found = Vec::new();
+    for (folder, _) in CRATES.iter().filter(|(folder, _)| *folder != "crates/crossdock/src") {
+        for Source { file, text } in sources(&root().join(folder)) {
+            if text.contains("target_os") {
+                found.push(format!("{folder}/{}", file.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "`target_os` belongs into {OS}: {found:?}");
 }

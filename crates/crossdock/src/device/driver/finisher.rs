@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::device::Event;
 use crate::memory::fork::{self, ForkLock};
+use crate::memory::os::threads;
 use crate::memory::release::release_quietly;
 use crate::memory::thread;
 
@@ -66,9 +67,7 @@ pub(super) fn watch(event: &Arc<dyn Event>) -> bool {
 }
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
-    // SAFETY: the second argument of `PR_SET_NAME` is a null-terminated string of fewer than 16
-    // bytes with static lifetime; the call names only this thread.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"crossdock-devs".as_ptr()) };
+    threads::name_this_thread(c"crossdock-devs");
     let mut pause = SHORTEST_PAUSE;
     while let Some(mut events) = next() {
         let before = events.len();

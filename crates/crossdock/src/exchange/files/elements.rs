@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::exchange::files::new_file::put;
 use crate::exchange::files::outgoing::OutgoingArray;
 use crate::layout::{Layout, Order};
-use crate::memory::fault::page_size;
+use crate::memory::os::pages;
 use crate::memory::{Backing, LeaseKind, count_copied};
 
 /// The bytes that are gathered before a write: enough to amortise the call, few enough to stay in
@@ -178,13 +178,10 @@ pub fn release_pages(array: &DArray) {
     }
     let span = array.layout().span();
     let start = array.as_ptr().wrapping_offset(span.low());
-    // `madvise` requires the address of a page.
-    let within = start.addr() % page_size();
-    let nbytes = span.nbytes() + within;
-    // SAFETY: the range covers pages of a shared file map (no other memory is `Backing::File`),
-    // which `array` keeps alive. `MADV_DONTNEED` drops no byte of such a map: the next access reads
-    // the file again, and a page that the guard put in place of missing bytes is zeros again.
-    unsafe { libc::madvise(start.wrapping_sub(within).cast_mut().cast(), nbytes, libc::MADV_DONTNEED) };
+    // SAFETY: clause 1 of `release_file_pages`: the range covers pages of a shared file map (no
+    // other memory is `Backing::File`), which `array` keeps alive. A page that the guard put in
+    // place of missing bytes is zeros again.
+    unsafe { pages::release_file_pages(start, span.nbytes()) };
 }
 
 /// Adds the axes of a sub-array after those of the array, in place: for formats whose elements have

@@ -5,7 +5,7 @@
 
 use crate::buffer::Buffer;
 use crate::memory::Backing;
-use crate::memory::fault::page_size;
+use crate::memory::os::{Advice, pages};
 
 /// Pages of a map that are read one by one. As numbers: who reads the headers needs to be the only
 /// holder of the map.
@@ -20,14 +20,14 @@ impl PageByPage {
         let pages = Self { start: buffer.address(), nbytes: buffer.nbytes() };
         let is_map = buffer.backing() == Backing::File && pages.nbytes > 0;
         is_map.then(|| {
-            advise(pages.start, pages.nbytes, libc::MADV_RANDOM);
+            advise(pages.start, pages.nbytes, Advice::Random);
             pages
         })
     }
 
     /// Reads ahead again. The map must still exist, or these pages are others' by now.
     pub(super) fn end(self) {
-        advise(self.start, self.nbytes, libc::MADV_NORMAL);
+        advise(self.start, self.nbytes, Advice::Normal);
     }
 }
 
@@ -36,16 +36,10 @@ pub(super) fn fetch(buffer: &Buffer, offset: usize, nbytes: usize) {
     let offset = offset.min(buffer.nbytes());
     let nbytes = nbytes.min(buffer.nbytes() - offset);
     if buffer.backing() == Backing::File && nbytes > 0 {
-        advise(buffer.address() + offset, nbytes, libc::MADV_WILLNEED);
+        advise(buffer.address() + offset, nbytes, Advice::WillNeed);
     }
 }
 
-/// A hint, whose failure changes nothing.
-fn advise(start: usize, nbytes: usize, advice: i32) {
-    // `madvise` requires the address of a page.
-    let within = start % page_size();
-    let page = std::ptr::without_provenance_mut::<u8>(start - within);
-    // SAFETY: `MADV_RANDOM`, `MADV_NORMAL` and `MADV_WILLNEED` only change what the system reads
-    // when; no byte of any memory changes, whatever is mapped there.
-    unsafe { libc::madvise(page.cast(), nbytes + within, advice) };
+fn advise(start: usize, nbytes: usize, advice: Advice) {
+    pages::advise(std::ptr::without_provenance(start), nbytes, advice);
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::kernel::threads::count;
 use crate::kernel::threads::enabled::SharedWork;
 use crate::memory::fork::ForkLock;
+use crate::memory::os::threads;
 use crate::memory::thread;
 
 /// The time that a helper stays without work.
@@ -129,9 +130,7 @@ fn post<'a>(shared: &'a SharedWork<'a>, most: usize) -> Option<Posting<'a>> {
 }
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
-    // SAFETY: `PR_SET_NAME` reads a C string of at most 16 bytes with its NUL, which the literal
-    // is, and names the calling thread.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"crossdock-work".as_ptr()) };
+    threads::name_this_thread(c"crossdock-work");
     let mut team = team();
     loop {
         if let Some(joined) = team.join() {

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use crate::memory::fault::page_size;
+use crate::memory::os::pages;
 use crate::memory::overlap::extent::Extent;
 
 /// The most pages that are examined one by one: 16 MiB. Larger memory is looked up in the list of
@@ -23,7 +23,7 @@ const EXCLUSIVE: u64 = 1 << 56;
 /// Whether every page of the addresses is private anonymous memory. `false` if this is unknown, as
 /// for a page that was never touched.
 pub(super) fn is_private(addresses: Range<u64>) -> bool {
-    let page = page_size() as u64;
+    let page = pages::size() as u64;
     let (mut at, end) = (addresses.start / page, addresses.end.div_ceil(page));
     if end - at > MOST_PAGES {
         return false;

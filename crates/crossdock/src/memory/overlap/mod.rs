@@ -15,13 +15,13 @@
 
 mod elsewhere;
 mod extent;
-#[cfg(all(target_os = "linux", not(miri)))]
 mod maps;
 
 pub(crate) use elsewhere::Elsewhere;
 pub(crate) use extent::Extent;
 
 use crate::memory::header::Header;
+use crate::memory::os::process::TELLS_MAPPINGS;
 use crate::memory::overlap::extent::Space;
 use crate::memory::place::Backing;
 
@@ -88,7 +88,6 @@ impl OverlapOperand<'_> {
 
     /// The addresses to look up: the whole allocation, so that the answer holds for each part of
     /// it.
-    #[cfg(all(target_os = "linux", not(miri)))]
     fn asked(&self) -> std::ops::Range<u64> {
         match self.is_within() {
             true => {
@@ -99,7 +98,6 @@ impl OverlapOperand<'_> {
         }
     }
 
-    #[cfg(all(target_os = "linux", not(miri)))]
     fn remember_private(&self) {
         // Memory behind pointers does not belong to this header's allocation.
         if self.is_within() {
@@ -117,28 +115,23 @@ impl OverlapOperand<'_> {
 /// be a mapping it reads `/proc/self/maps`, each time: 10 µs for 40 mappings.
 pub(crate) fn meet_by_mapping(one: OverlapOperand<'_>, other: OverlapOperand<'_>) -> bool {
     let origins = [one.origin(), other.origin()];
-    if origins.contains(&Origin::Private) || !origins.contains(&Origin::Foreign) {
+    if origins.contains(&Origin::Private) || !origins.contains(&Origin::Foreign) || !TELLS_MAPPINGS {
         return false;
     }
-    #[cfg(all(target_os = "linux", not(miri)))]
-    {
-        for (operand, origin) in [one, other].iter().zip(origins) {
-            if origin == Origin::Foreign && maps::is_private(operand.asked()) {
-                operand.remember_private();
-                return false;
-            }
+    for (operand, origin) in [one, other].iter().zip(origins) {
+        if origin == Origin::Foreign && maps::is_private(operand.asked()) {
+            operand.remember_private();
+            return false;
         }
-        let asked = [one, other].map(|operand| maps::Asked::new(operand.asked(), operand.extent));
-        let Some(found) = maps::find(asked) else { return false };
-        for (operand, found) in [one, other].iter().zip(&found) {
-            if found.is_private {
-                operand.remember_private();
-            }
-        }
-        maps::meet(&found)
     }
-    #[cfg(not(all(target_os = "linux", not(miri))))]
-    false
+    let asked = [one, other].map(|operand| maps::Asked::new(operand.asked(), operand.extent));
+    let Some(found) = maps::find(asked) else { return false };
+    for (operand, found) in [one, other].iter().zip(&found) {
+        if found.is_private {
+            operand.remember_private();
+        }
+    }
+    maps::meet(&found)
 }
 
 #[cfg(all(test, not(loom)))]

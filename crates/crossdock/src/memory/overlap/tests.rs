@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ptr::{self, NonNull};
 
 use super::*;
-#[cfg(all(target_os = "linux", not(miri)))]
 use crate::memory::handle::Handle;
 use crate::memory::header::DeviceMapping;
 use crate::memory::place::{DeviceKind, Place};
@@ -198,7 +197,6 @@ fn lists_of_extents_and_rows_of_the_table_agree_with_sets_of_bytes() {
     assert!(met > 200 && apart > 200, "{met} met, {apart} did not");
 }
 
-#[cfg(all(target_os = "linux", not(miri)))]
 #[test]
 fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
     let mut blocks = [vec![1u8; 100], vec![2u8; 100_000], vec![0u8; 32 << 20]];

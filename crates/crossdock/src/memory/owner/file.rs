@@ -3,7 +3,6 @@
 //! Reasons: `DESIGN.md`, "A mapped file gives no references".
 
 use std::fs::File;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -12,6 +11,7 @@ use crate::memory::fault;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Descriptor, Region};
 use crate::memory::memfd::is_out_of_memory;
+use crate::memory::os::{PageAccess, files, pages};
 use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::keep::{Keep, adopt};
@@ -91,27 +91,14 @@ impl FileMapping {
     /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size; at the address `near`
     /// if that range is free.
     pub(super) fn new(
-        fd: i32,
+        fd: BorrowedFd<'_>,
         offset: u64,
         nbytes: usize,
         writable: bool,
         near: Option<NonNull<u8>>,
     ) -> std::io::Result<Self> {
-        let protection = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
-        let Ok(offset) = libc::off_t::try_from(offset) else {
-            return Err(std::io::ErrorKind::FileTooLarge.into());
-        };
-        let near = near.map_or(std::ptr::null_mut(), NonNull::as_ptr);
-        // SAFETY: without `MAP_FIXED`, `near` is a hint and the system picks a free range, so that
-        // no existing mapping changes.
-        let base = unsafe { libc::mmap(near.cast(), nbytes, protection, libc::MAP_SHARED, fd, offset) };
-        if base == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        match NonNull::new(base.cast()) {
-            Some(base) => Ok(Self { base, nbytes }),
-            None => Err(std::io::ErrorKind::AddrNotAvailable.into()),
-        }
+        let base = pages::map_file(fd, offset, nbytes, PageAccess::to_write(writable), near)?;
+        Ok(Self { base, nbytes })
     }
 
     pub(super) fn base(&self) -> NonNull<u8> {
@@ -125,9 +112,9 @@ impl FileMapping {
 
 impl Drop for FileMapping {
     fn drop(&mut self) {
-        // SAFETY: FileMapping 1: the range is this value's own mapping, and the drop, which runs
-        // once, unmaps it.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
+        // SAFETY: clauses 1 and 2 of `unmap`: by FileMapping 1 the range is this value's own
+        // mapping, and the drop runs once.
+        unsafe { pages::unmap(self.base, self.nbytes) };
     }
 }
 
@@ -165,11 +152,11 @@ impl Mapped {
             ));
         }
         // A mapping begins at a page, so the bytes between the page and the range are mapped, too.
-        let lead = (offset % fault::page_size() as u64) as usize;
+        let lead = (offset % pages::size() as u64) as usize;
         let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
         let first = offset - lead as u64;
         let near = near.and_then(|near| NonNull::new(near.as_ptr().wrapping_sub(lead)));
-        let mapping = FileMapping::new(fd.as_raw_fd(), first, whole, writable, near).map_err(|error| {
+        let mapping = FileMapping::new(fd.as_fd(), first, whole, writable, near).map_err(|error| {
             let text =
                 format!("{nbytes} bytes from byte {offset} on could not be mapped: {}", system_text(&error));
             let kind = if is_out_of_memory(&error) { Kind::OutOfMemory } else { Kind::Io };
@@ -207,7 +194,7 @@ impl Keep for Mapped {
         Some(Descriptor {
             fd: self.fd.as_raw_fd(),
             offset: self.offset,
-            writable: is_open_for_writing(&self.fd),
+            writable: files::is_open_for_writing(self.fd.as_fd()),
         })
     }
 
@@ -249,7 +236,7 @@ fn mapped_file(file: File, options: &MapOptions) -> Result<(Mapped, Region)> {
             "it is not a regular file, and only a regular file can be mapped",
         ));
     }
-    if file_system(file.as_fd()) == Some(HUGE_PAGES) {
+    if files::file_system(file.as_fd()) == Some(HUGE_PAGES) {
         return Err(Error::new(Kind::Unsupported, HUGE_PAGES_REFUSED));
     }
     let (offset, file_nbytes) = (options.offset, metadata.len());
@@ -284,51 +271,14 @@ pub(super) const HUGE_PAGES: u32 = 0x9584_58f6;
 pub(super) const HUGE_PAGES_REFUSED: &str = "the descriptor is memory of huge pages (hugetlbfs), which faults when the system has none left; copy \
     it into a memfd of ordinary pages";
 
-/// The number of the file system of the file (`statfs(2)`, `f_type`); `None` if the system does not
-/// report it.
-pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Option<u32> {
-    let mut stat = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: `fd` is borrowed, so it is open, and `stat` is a record of the right type that the
-    // call may write.
-    let failed = unsafe { libc::fstatfs(fd.as_raw_fd(), stat.as_mut_ptr()) } != 0;
-    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
-    // is a value.
-    let stat = unsafe { stat.assume_init() };
-    // The numbers have 32 bits; some systems sign-extend them.
-    (!failed).then_some(stat.f_type as u32)
-}
-
-/// Whether the descriptor permits writing; `true` if the system does not report it.
-pub(super) fn is_open_for_writing(fd: &OwnedFd) -> bool {
-    // SAFETY: `fd` is borrowed, so the descriptor is open; `F_GETFL` reads its flags and accesses
-    // no memory of this process.
-    let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) };
-    flags < 0 || flags & libc::O_ACCMODE != libc::O_RDONLY
-}
-
-/// The present size of a file in bytes, or `None` if the system does not report it.
 /// The device and inode of a file: the same for every descriptor of it, by whichever path it was
 /// opened.
 pub(crate) fn identity(fd: impl AsFd) -> Result<(u64, u64)> {
-    let stat = fstat(fd.as_fd()).map_err(|error| {
+    files::identity(fd.as_fd()).map_err(|error| {
         Error::caused(
             Kind::Io,
             format!("the file behind the descriptor could not be identified: {}", system_text(&error)),
             error,
         )
-    })?;
-    Ok((stat.st_dev, stat.st_ino))
-}
-
-fn fstat(fd: BorrowedFd<'_>) -> std::io::Result<libc::stat> {
-    let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: `fd` is borrowed, so it is open, and `stat` is a record of the right type that the
-    // call may write.
-    let failed = unsafe { libc::fstat(fd.as_raw_fd(), stat.as_mut_ptr()) } != 0;
-    if failed {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
-    // is a value.
-    Ok(unsafe { stat.assume_init() })
+    })
 }

@@ -12,30 +12,27 @@
 //!
 //! Reasons: `DESIGN.md`, "Each step towards constant memory is a call".
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result, system_text};
-use crate::memory::fault::page_size;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
-use crate::memory::memfd::{add_seals, is_out_of_memory, sized_memory};
+use crate::memory::memfd::{is_out_of_memory, sized_memory};
+use crate::memory::os::anonymous::{self, MOST_NAME_NBYTES, add_seals, seals};
+use crate::memory::os::{files, pages};
 use crate::memory::owner::beside::BesideOwner;
-use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
+use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped};
 use crate::memory::owner::keep::adopt;
 use crate::memory::place::{Backing, Place};
 use crate::memory::publish::publish;
 use crate::memory::word::LeaseKind;
 
 /// Either of these denies every process a new writable map.
-const NO_NEW_WRITERS: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE;
-
-/// The most bytes of a name (`memfd_create(2)`).
-const MOST_NAME_NBYTES: usize = 249;
+const NO_NEW_WRITERS: i32 = anonymous::SEAL_WRITE | anonymous::SEAL_FUTURE_WRITE;
 
 /// Allocates `nbytes` zeroed bytes of shared memory. Its size is sealed, so that no map of it can
 /// fault.
@@ -48,7 +45,7 @@ pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
         return Err(Error::new(Kind::Value, text));
     }
     // The system maps whole pages.
-    if nbytes.checked_next_multiple_of(page_size()).is_none_or(|mapped| isize::try_from(mapped).is_err()) {
+    if nbytes.checked_next_multiple_of(pages::size()).is_none_or(|mapped| isize::try_from(mapped).is_err()) {
         return Err(Error::out_of_memory(nbytes, 1));
     }
     let fd = sized_memory(nbytes, name).map_err(|error| {
@@ -92,14 +89,15 @@ pub(crate) fn map_shared_keeping<T: Send + 'static>(
 /// who else may access the memory.
 fn check_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<(OwnedFd, Birth)> {
     let seals = seals(fd.as_fd());
-    if seals & libc::F_SEAL_SHRINK == 0 {
+    if anonymous::HAS_SEALS && seals & anonymous::SEAL_SHRINK == 0 {
         return Err(Error::new(
             Kind::Unsupported,
             "the descriptor is not memory sealed against shrinking; map it as a file",
         ));
     }
-    match file_system(fd.as_fd()) {
+    match files::file_system(fd.as_fd()) {
         Some(ORDINARY_PAGES) => {}
+        _ if !anonymous::HAS_SEALS => {}
         Some(HUGE_PAGES) => return Err(Error::new(Kind::Unsupported, HUGE_PAGES_REFUSED)),
         other => {
             let text = match other {
@@ -135,13 +133,13 @@ fn check_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Resu
             ),
         ));
     }
-    if seals & libc::F_SEAL_WRITE == 0 {
+    if seals & anonymous::SEAL_WRITE == 0 {
         return Ok((file.into(), Birth::Aliased));
     }
     // Systems before Linux 6.7 refuse any shared map of write-sealed memory through a descriptor
     // that is open for writing.
     let fd = OwnedFd::from(file);
-    let fd = if is_open_for_writing(&fd) { for_reading(fd.as_fd()).unwrap_or(fd) } else { fd };
+    let fd = if files::is_open_for_writing(fd.as_fd()) { for_reading(fd.as_fd()).unwrap_or(fd) } else { fd };
     // A seal is never removed, so the seals read above still hold.
     Ok((fd, Birth::Constant))
 }
@@ -153,7 +151,7 @@ pub(crate) fn deny_new_writers(handle: &Handle) -> Result<()> {
     if seals & NO_NEW_WRITERS != 0 {
         return Ok(());
     }
-    add_seals(fd, libc::F_SEAL_FUTURE_WRITE).map_err(|error| {
+    add_seals(fd, anonymous::SEAL_FUTURE_WRITE).map_err(|error| {
         Error::caused(Kind::Io, format!("new writers could not be denied: {}", system_text(&error)), error)
     })
 }
@@ -194,15 +192,15 @@ pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotS
     };
     // This is the only handle: dropping it unmaps the memory.
     drop(handle);
-    let Err(error) = add_seals(writer.as_fd(), libc::F_SEAL_WRITE | libc::F_SEAL_SEAL) else {
+    let Err(error) = add_seals(writer.as_fd(), anonymous::SEAL_WRITE | anonymous::SEAL_SEAL) else {
         // SAFETY: clause 1 of `mark_constant`: `F_SEAL_WRITE` was added, which the system does only
         // if no writable map exists, and it refuses new ones. Clause 2: `reader` is the one handle,
         // and buffers made of constant memory are read-only.
         unsafe { reader.mark_constant() };
         return Ok(reader);
     };
-    let error = match error.raw_os_error() {
-        Some(libc::EBUSY) => Error::caused(
+    let error = match error.kind() {
+        io::ErrorKind::ResourceBusy => Error::caused(
             Kind::Conflict,
             "the memory cannot be sealed while another map of it, in this process or another, is writable",
             error,
@@ -244,7 +242,7 @@ impl PreparedSeal {
                 "part of an allocation cannot be sealed, only all of it",
             ));
         }
-        let (fd, _) = sealable(handle, libc::F_SEAL_WRITE)?;
+        let (fd, _) = sealable(handle, anonymous::SEAL_WRITE)?;
         // A device may still be writing.
         handle.await_work(LeaseKind::Write)?;
         let again = |error: io::Error| {
@@ -284,7 +282,7 @@ fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
                 descriptor";
             return Err(Error::new(Kind::ReadOnly, text));
         }
-        if seals & libc::F_SEAL_SEAL != 0 {
+        if seals & anonymous::SEAL_SEAL != 0 {
             let text = format!("another process forbade further seals (seals {seals:#x})");
             return Err(Error::new(Kind::Unsupported, text));
         }
@@ -312,11 +310,7 @@ fn map(
 
 /// The same memory, opened for reading only.
 pub(crate) fn for_reading(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    // The path is on the stack, so that running out of memory cannot end the process.
-    let mut path = io::Cursor::new([0; 32]);
-    write!(path, "/proc/self/fd/{}", fd.as_raw_fd())?;
-    let nbytes = path.position() as usize;
-    File::open(OsStr::from_bytes(&path.get_ref()[..nbytes])).map(OwnedFd::from)
+    files::reopen(fd, false)
 }
 
 /// Copies the record of exports, which a refusal names, to the new handle.
@@ -324,11 +318,4 @@ fn note_exports(from: &Handle, to: &Handle) {
     if let Ok(lease) = to.lease(LeaseKind::Pin) {
         lease.mark_exported(from.header().exported());
     }
-}
-
-/// The seals of the memory behind a descriptor; none if it is no memfd.
-pub(crate) fn seals(fd: BorrowedFd<'_>) -> i32 {
-    // SAFETY: `fd` is borrowed, so it is open; `F_GET_SEALS` accesses no memory of this process.
-    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
-    seals.max(0)
 }

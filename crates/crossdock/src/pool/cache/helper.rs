@@ -6,12 +6,12 @@
 //! Reasons: `DESIGN.md`, "A clock returns cached memory".
 
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
 use crate::memory::fork::{self, Fork, ForkLock};
+use crate::memory::os::{process, threads};
 use crate::memory::thread;
 use crate::pool::cache::list::{CacheState, Link, Node};
 
@@ -61,7 +61,7 @@ impl All {
             return false;
         }
         self.helper = generation;
-        self.now = clock();
+        self.now = process::milliseconds();
         true
     }
 
@@ -181,9 +181,7 @@ pub(super) fn start() {
 }
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
-    // SAFETY: `PR_SET_NAME` reads a C string of at most 16 bytes with its NUL, which the literal
-    // is, and names the calling thread.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"crossdock-cache".as_ptr()) };
+    threads::name_this_thread(c"crossdock-cache");
     while let Some(pause) = look() {
         std::thread::sleep(Duration::from_millis(pause));
     }
@@ -193,7 +191,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
 /// Releases blocks whose quiet time has passed, and returns the pause until the next look; `None`
 /// if nothing is left.
 fn look() -> Option<u64> {
-    lock().now = clock();
+    lock().now = process::milliseconds();
     loop {
         let mut all = lock();
         let Some(expired) = all.pop_expired() else {
@@ -209,15 +207,4 @@ fn look() -> Option<u64> {
         // and passed it to this function.
         unsafe { Node::release_chain(Some(expired)) };
     }
-}
-
-/// A monotonic clock, in milliseconds.
-fn clock() -> u64 {
-    let mut now = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: `now` is a record of the right type that lives until the call returns.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr()) };
-    // SAFETY: the record was zeroed before the call, and both of its fields are numbers, for which
-    // zero is a value.
-    let now = unsafe { now.assume_init() };
-    now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
 }

@@ -14,9 +14,9 @@ use std::ptr::NonNull;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use crate::memory::fault;
 use crate::memory::header::Header;
 use crate::memory::memfd::Memfd;
+use crate::memory::os::pages;
 use crate::pool::cache::helper::All;
 use crate::pool::cache::list::{CacheState, Link, Node, free_node_memory, new_node_memory};
 use crate::pool::hints::Hints;
@@ -89,7 +89,7 @@ impl Cache {
     fn reserved(&self, block: MappedBlock, class: usize, nbytes: usize) -> Option<MappedBlock> {
         let is_reserved = match &block.memfd {
             Some(memfd) => memfd.reserve(0, nbytes),
-            None => mapped::populate(block.base, nbytes.next_multiple_of(fault::page_size())),
+            None => pages::populate(block.base, nbytes.next_multiple_of(pages::size())),
         };
         if is_reserved {
             return Some(block);
@@ -129,7 +129,7 @@ impl Cache {
             return None;
         };
         if hints.is_populated() {
-            let _as_far_as_it_goes = mapped::populate(base, nbytes);
+            let _as_far_as_it_goes = pages::populate(base, nbytes);
         }
         Some(MappedBlock { base, header: memory.cast(), zeroed: false, memfd: None, is_huge: false })
     }
@@ -157,7 +157,7 @@ impl Cache {
             mapped::collapse(base, nbytes);
         }
         if hints.is_populated() {
-            let _as_far_as_it_goes = mapped::populate(base, nbytes);
+            let _as_far_as_it_goes = pages::populate(base, nbytes);
         }
         Some(MappedBlock { base, header: node.cast(), zeroed: false, is_huge: memfd.is_some(), memfd })
     }
@@ -352,7 +352,7 @@ impl Cache {
         if hints.is_populated()
             && let Some(base) = result
         {
-            let _as_far_as_it_goes = mapped::populate(base, new);
+            let _as_far_as_it_goes = pages::populate(base, new);
         }
         result
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Cache, MappedBlock, class_nbytes};
 use crate::memory::header::Header;
+use crate::memory::os::testing;
 use crate::pool::hints::Hints;
 use crate::pool::mapped::HUGE;
 
@@ -72,14 +73,6 @@ fn has_marks(block: &mut Block, nbytes: usize) -> bool {
     bytes(block)[..nbytes].iter().enumerate().step_by(64).all(|(at, &byte)| byte == mark(at))
 }
 
-/// Whether all of a range is mapped.
-fn is_mapped(base: NonNull<u8>, nbytes: usize) -> bool {
-    let mut pages = vec![0u8; nbytes.div_ceil(4096)];
-    // SAFETY: `mincore` accesses no byte of the range, and `pages` has a byte for each page,
-    // because no page is smaller than assumed.
-    unsafe { libc::mincore(base.as_ptr().cast(), nbytes, pages.as_mut_ptr()) == 0 }
-}
-
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
@@ -94,30 +87,14 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 /// Success is a signal: on an orderly exit, a leak checker would report the memory of threads that
 /// the child does not have.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child uses fork-safe locks and the allocator, which glibc makes usable after a
-    // fork, and it ends by a signal or `_exit`.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0, "no process could be made");
-    if pid == 0 {
-        // SAFETY: `alarm` takes an integer, accesses no memory of this process, and the child has
-        // no handler for the signal.
-        unsafe { libc::alarm(60) };
+    let status = crossdock_testkit::status_of_child(|| {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok_and(|good| good) {
-            // SAFETY: `raise` takes an integer and ends the child, since no process can handle
-            // `SIGKILL`.
-            unsafe { libc::raise(libc::SIGKILL) };
+            testing::kill_this_process();
         }
-        // SAFETY: `_exit` takes an integer and ends the child at once, without running the
-        // destructors or exit handlers of the parent.
-        unsafe { libc::_exit(1) }
-    }
-    let mut status = 0;
-    // SAFETY: `waitpid` writes to `status` only, a local of the right type that lives until the
-    // call returns.
-    let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    assert_eq!(ended, pid);
+        false
+    });
     println!("the child ended with status {status:#x}");
-    libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL
+    status == testing::KILLED
 }
 
 #[test]
@@ -229,7 +206,7 @@ fn trim_gives_all_back_at_once() {
     }
     assert_eq!((cache.trim(), cache.trim(), cache.cached_nbytes()), (9 * MIB, 0, 0));
     assert!(
-        bases.iter().any(|&base| !is_mapped(base, MIB)),
+        bases.iter().any(|&base| !testing::is_mapped(base, MIB)),
         "another test may have mapped some of them again"
     );
 }
@@ -243,7 +220,7 @@ fn what_nobody_asks_for_goes_back_without_a_call() {
         write_marks(&mut block, 0);
         let base = block.base;
         give(&cache, block);
-        wait_until("the block is unmapped", || !is_mapped(base, 8 * MIB));
+        wait_until("the block is unmapped", || !testing::is_mapped(base, 8 * MIB));
         assert_eq!(cache.cached_nbytes(), 0);
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -378,15 +355,7 @@ fn out_of_memory_is_none_and_nothing_is_lost() {
         let mut block = take(&cache, 16 * MIB);
         give(&cache, take(&cache, MIB));
         write_marks(&mut block, 0);
-        let pages: usize =
-            std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
-        // SAFETY: `sysconf` takes an integer, returns a constant of the system, and accesses no
-        // memory of this process.
-        let limit = pages as u64 * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64 + 24 * MIB as u64;
-        let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
-        // SAFETY: `limit` is a record of the right type, which the call only reads; it restricts
-        // this child process alone.
-        let limited = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) } == 0;
+        let limited = testing::limit_addresses(24 * MIB as u64);
         let refused =
             cache.take(32 * MIB, Hints::new()).is_none() && cache.take(usize::MAX, Hints::new()).is_none();
         // SAFETY: clauses 1 and 2 of `Cache::resize`: the block came from this cache with 16 MiB,

@@ -9,6 +9,7 @@ use crate::element::dialect::pack::error::{Cause, FormatError};
 use crate::element::dialect::pack::items::MemberReader;
 use crate::element::dialect::pack::letters::{self, LetterClass, Width};
 use crate::element::dialect::pack::parse::walk;
+use crate::memory::os::c_heap;
 
 /// The component of every number at the start of an item: by letter, native size, byte order.
 static SCALARS: [Component; 4 * letters::COUNT] = {
@@ -102,10 +103,8 @@ impl Components {
     /// An empty block for `capacity` components; `None` if there is no memory. Zeroed, so that C
     /// never gets stale bytes in the padding.
     fn with_room(capacity: usize) -> Option<Self> {
-        // SAFETY: `calloc` accepts any sizes. It returns null, checked below, or a block aligned
-        // for all C types, hence for `Component`.
-        let block = unsafe { libc::calloc(capacity, size_of::<Component>()) };
-        Some(Self { ptr: NonNull::new(block.cast())?, len: 0 })
+        // A block is aligned for all C types, hence for `Component`.
+        Some(Self { ptr: c_heap::zeroed(capacity, size_of::<Component>())?.cast(), len: 0 })
     }
 
     /// # Safety
@@ -163,9 +162,9 @@ impl Drop for Components {
     #[inline]
     fn drop(&mut self) {
         if !is_static(self.ptr.as_ptr()) {
-            // SAFETY: `ptr` is not in the table, so it is the start of a block of `malloc` that
-            // this value owns (Components 1), freed only here.
-            unsafe { libc::free(self.ptr.as_ptr().cast()) }
+            // SAFETY: clause 1 of `free`: `ptr` is not in the table, so it is a block of `zeroed`
+            // that this value owns (Components 1), freed only here.
+            unsafe { c_heap::free(self.ptr.cast()) }
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Where the bytes of a new file go: the target of its path.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::files::new_file::already_there;
+use crate::memory::os::{errors, files};
 
 /// The limit of Linux.
 const MOST_LINKS: usize = 40;
@@ -109,10 +109,7 @@ fn follow(path: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
         }
         place = parent.join(std::fs::read_link(&place).map_err(not_reached)?);
     }
-    Err(refused(
-        io::Error::from_raw_os_error(libc::ELOOP),
-        "its symbolic links form a loop; remove one of them",
-    ))
+    Err(refused(errors::loop_of_links(), "its symbolic links form a loop; remove one of them"))
 }
 
 /// The folder in which a file lies.
@@ -127,15 +124,8 @@ pub(super) fn parent(place: &Path) -> &Path {
 /// at its position; a file of another process is opened.
 fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> Result<Destination> {
     if let Some(descriptor) = own_descriptor(link) {
-        // SAFETY: with `F_DUPFD_CLOEXEC`, `fcntl` accesses no memory of this process; for a number
-        // that is not a descriptor it returns an error.
-        let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-        if copy < 0 {
-            return Err(not_reached(io::Error::last_os_error()));
-        }
-        // SAFETY: `fcntl` returned `copy` as a new descriptor (it is not negative, as checked
-        // above), and no other object owns it.
-        return Ok(Destination::Through(File::from(unsafe { OwnedFd::from_raw_fd(copy) })));
+        let copy = files::duplicate(descriptor).map_err(not_reached)?;
+        return Ok(Destination::Through(File::from(copy)));
     }
     let holds_data = found.is_file() || found.file_type().is_block_device();
     if !replaces && holds_data {
@@ -163,13 +153,11 @@ fn own_descriptor(link: &Path) -> Option<i32> {
 
 /// Opens an existing file without truncating it. For a pipe, waits until it has a reader.
 fn to_write(path: &Path) -> Result<File> {
-    OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path).map_err(|error| {
-        match error.kind() {
-            ErrorKind::PermissionDenied => {
-                refused(error, "no permission to write it; change its mode (chmod u+w), or remove it first")
-            }
-            _ => not_reached(error),
+    files::open_to_write(path).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => {
+            refused(error, "no permission to write it; change its mode (chmod u+w), or remove it first")
         }
+        _ => not_reached(error),
     })
 }
 

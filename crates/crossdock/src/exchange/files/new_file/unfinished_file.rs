@@ -3,14 +3,13 @@
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Seek};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::files::new_file::destination::parent;
 use crate::exchange::files::new_file::{already_there, attributes, write_error};
+use crate::memory::os::files;
 
 /// The mode of a new file, which the umask restricts.
 const NEW: u32 = 0o666;
@@ -28,7 +27,7 @@ impl UnfinishedFile {
     pub(super) fn begin(place: &Path, old: Option<&File>) -> Result<(File, Self)> {
         // Only the owner may open it until it has the attributes of the old file.
         let mode = if old.is_some() { 0o600 } else { NEW };
-        let (file, part) = match unnamed(place, mode) {
+        let (file, part) = match files::unnamed(parent(place), mode) {
             Ok(file) => (file, Self::Unnamed),
             Err(_) => {
                 let (file, hidden) = Hidden::create(place, mode)?;
@@ -52,12 +51,12 @@ impl UnfinishedFile {
     pub(super) fn finish(self, file: &File, place: &Path, replaces: bool) -> Result<()> {
         let hidden = match self {
             Self::Named(hidden) => hidden,
-            Self::Unnamed if !replaces => match link(file, place) {
+            Self::Unnamed if !replaces => match files::link_unnamed(file, place) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(already_there()),
                 Err(_) => named_copy(file, place)?,
             },
-            Self::Unnamed => match Hidden::claim(place, |name| link(file, name)) {
+            Self::Unnamed => match Hidden::claim(place, |name| files::link_unnamed(file, name)) {
                 Ok(((), hidden)) => hidden,
                 Err(_) => named_copy(file, place)?,
             },
@@ -74,33 +73,6 @@ impl UnfinishedFile {
             Err(_) => std::fs::rename(&hidden.0, place).map_err(write_error),
         }
     }
-}
-
-/// An unnamed file, if the file system supports it.
-#[cfg(target_os = "linux")]
-fn unnamed(place: &Path, mode: u32) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(parent(place))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn unnamed(_: &Path, _: u32) -> io::Result<File> {
-    Err(ErrorKind::Unsupported.into())
-}
-
-/// Links an unnamed file to a name that must not exist.
-fn link(file: &File, name: &Path) -> io::Result<()> {
-    let to_text = |bytes: &[u8]| std::ffi::CString::new(bytes).map_err(io::Error::from);
-    let (from, to) = (
-        to_text(format!("/proc/self/fd/{}", file.as_raw_fd()).as_bytes())?,
-        to_text(name.as_os_str().as_bytes())?,
-    );
-    // SAFETY: `from` and `to` are `CString`s, which end with a NUL and live until the end of this
-    // function; the kernel only reads them.
-    let done = unsafe {
-        libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW)
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A copy of the bytes and attributes in a file with a hidden name, for when the unnamed file
@@ -197,7 +169,8 @@ mod tests {
         let error = part.finish(&file, &place, false).unwrap_err();
         assert!(error.is_io() && error.to_string().contains("already exists"), "{error}");
         // A file that cannot be linked is copied.
-        let mut file = &unnamed(&place, NEW).unwrap_or_else(|_| File::create(folder.join("b")).unwrap());
+        let mut file =
+            &files::unnamed(&folder, NEW).unwrap_or_else(|_| File::create(folder.join("b")).unwrap());
         io::Write::write_all(&mut file, b"copied").unwrap();
         let hidden = named_copy(file, &place).unwrap();
         assert_eq!(std::fs::read_to_string(&hidden.0).unwrap(), "copied");

@@ -16,9 +16,10 @@
 //! another member removes it. A ringer that dies before it wakes delays the sleepers by at most
 //! [`LONGEST_SLEEP`], after which they look again.
 
-use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+use crate::memory::os::process;
 
 /// Sleepers look again after this time, and whether members are gone.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
@@ -56,9 +57,7 @@ impl Bell<'_> {
 
     #[cold]
     fn wake(self) {
-        // SAFETY: the address is that of a live 32-bit atomic; the call wakes threads and accesses
-        // no memory of this process.
-        unsafe { libc::syscall(libc::SYS_futex, self.count.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        process::wake_all(self.count);
     }
 
     /// A member intends to sleep. It looks at the state after this.
@@ -70,21 +69,7 @@ impl Bell<'_> {
     /// Sleeps until the next ring after [`Bell::enter`] returned `seen`, or for `limit`. May return
     /// early.
     pub(super) fn sleep(self, seen: u32, limit: Duration) {
-        let limit = limit.min(LONGEST_SLEEP);
-        let limit = libc::timespec { tv_sec: 0, tv_nsec: limit.as_nanos() as _ };
-        // SAFETY: the address is that of a live 32-bit atomic, which the kernel reads, and `limit`
-        // a record that outlives the call.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.count.as_ptr(),
-                libc::FUTEX_WAIT,
-                seen,
-                &raw const limit,
-                ptr::null::<u32>(),
-                0,
-            )
-        };
+        process::wait_while(self.count, seen, limit.min(LONGEST_SLEEP));
     }
 
     /// The member no longer sleeps.

@@ -14,6 +14,7 @@ use crate::exchange::protocol::channel::member::ChannelEnd;
 use crate::exchange::protocol::channel::options::{LABEL, is_name};
 use crate::exchange::protocol::channel::slot::MOST_MEMBERS;
 use crate::exchange::protocol::channel::tap::Tap;
+use crate::memory::os::files;
 
 /// A channel that was found, and the processes that had it then.
 #[derive(Clone, Debug)]
@@ -117,7 +118,7 @@ fn inode(path: &Path) -> Option<u64> {
 fn is_writable(info: &str) -> bool {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
-    flags.is_some_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
+    flags.is_some_and(files::reads_and_writes)
 }
 
 /// The bytes that a descriptor has locked, one at a time: `lock: 1: OFDLCK ADVISORY WRITE -1

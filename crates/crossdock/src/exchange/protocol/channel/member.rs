@@ -13,9 +13,8 @@
 //! A forked child inherits the description and would keep the lock. So it is closed there, and
 //! what the child inherited of the channel refuses to work.
 
-use std::fs::OpenOptions;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -26,6 +25,7 @@ use crate::exchange::protocol::channel::message::NO_MESSAGE;
 use crate::exchange::protocol::channel::slot::{self, MOST_MEMBERS};
 use crate::memory::Handle;
 use crate::memory::fork::{ForkLock, close_in_child, generation};
+use crate::memory::os::files;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChannelEnd {
@@ -63,12 +63,10 @@ pub(super) struct Membership {
 impl Membership {
     pub(super) fn join(control: &Arc<ControlMap>, end: ChannelEnd) -> Result<Arc<Self>> {
         let data = control.map_data(end == ChannelEnd::Sender)?;
-        let path = format!("/proc/self/fd/{}", control.fd()?.as_raw_fd());
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| {
+        let file = files::reopen(control.fd()?, true).map_err(|error| {
             let text = format!("the channel's memory could not be reopened: {}", system_text(&error));
             Error::caused(Kind::Io, text, error)
         })?;
-        let file = OwnedFd::from(file);
         // Held so that no fork copies the lock without the list that closes it in the child.
         let mut in_children = in_children();
         let mut index = 0;
@@ -146,7 +144,7 @@ impl Membership {
                 let byte = end.lock_byte(index);
                 if (end, index) != (self.end, self.index) && matches!(try_lock(&self.file, byte), Ok(true)) {
                     clean(control, end, index);
-                    unlock(&self.file, byte);
+                    files::unlock_byte(self.file.as_fd(), byte);
                     found = true;
                 }
             }
@@ -237,37 +235,10 @@ pub(super) fn sweep_slot(control: &ControlMap, index: usize) -> bool {
 
 /// Tries to lock a byte for a description. `false` if another description has it.
 fn try_lock(file: &OwnedFd, byte: usize) -> Result<bool> {
-    let error = match lock(file, byte, libc::F_WRLCK) {
-        Ok(()) => return Ok(true),
-        Err(error) => error,
-    };
-    match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::EACCES) => Ok(false),
-        _ => {
-            let text = format!("byte {byte} of the channel could not be locked: {}", system_text(&error));
-            Err(Error::caused(Kind::Io, text, error))
-        }
-    }
-}
-
-fn unlock(file: &OwnedFd, byte: usize) {
-    let _unlocked = lock(file, byte, libc::F_UNLCK);
-}
-
-fn lock(file: &OwnedFd, byte: usize, kind: i32) -> std::io::Result<()> {
-    let range = libc::flock {
-        l_type: kind as _,
-        l_whence: libc::SEEK_SET as _,
-        l_start: byte as _,
-        l_len: 1,
-        l_pid: 0,
-    };
-    // SAFETY: `file` is an open descriptor, and `range` a record of the right type that outlives
-    // the call, which only reads it.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const range) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    files::try_lock_byte(file.as_fd(), byte).map_err(|error| {
+        let text = format!("byte {byte} of the channel could not be locked: {}", system_text(&error));
+        Error::caused(Kind::Io, text, error)
+    })
 }
 
 // ===== forks
@@ -284,10 +255,10 @@ fn in_children() -> MutexGuard<'static, Vec<RawFd>> {
 fn close_inherited() {
     let mut inherited = IN_CHILDREN.lock();
     for &fd in inherited.iter() {
-        // SAFETY: the list has descriptors that members of this channel own and have not closed.
-        // In this child those members, which know that they are inherited, never use or close
-        // them again.
-        unsafe { libc::close(fd) };
+        // SAFETY: clause 1 of `close`: the list has descriptors that members of this channel own
+        // and have not closed. In this child those members, which know that they are inherited,
+        // never use or close them again.
+        unsafe { files::close(fd) };
     }
     inherited.clear();
 }

@@ -6,8 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::socket::user;
+use crate::memory::os::{errors, files};
 
 /// The ending of the sockets' names.
 const ENDING: &str = ".sock";
@@ -68,16 +68,15 @@ impl Folder {
     }
 
     fn open(path: PathBuf) -> Result<Self> {
-        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-        let opened = File::options().read(true).custom_flags(flags).open(&path);
-        let file = opened.map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP | libc::ENOTDIR) => {
-                failed(&path, "must be a folder of your own, not a link or a file", error)
-            }
-            Some(libc::EMFILE | libc::ENFILE) => {
-                failed(&path, "could not be opened; close some files, or raise the limit (ulimit -n)", error)
-            }
-            _ => failed(&path, "could not be opened; it must be a folder of your own", error),
+        let file = files::open_folder(&path).map_err(|error| {
+            let what = match () {
+                () if errors::is_no_folder(&error) => "must be a folder of your own, not a link or a file",
+                () if errors::is_out_of_descriptors(&error) => {
+                    "could not be opened; close some files, or raise the limit (ulimit -n)"
+                }
+                () => "could not be opened; it must be a folder of your own",
+            };
+            failed(&path, what, error)
         })?;
         let metadata = file.metadata().map_err(|error| failed(&path, "could not be examined", error))?;
         let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
@@ -131,12 +130,10 @@ impl Folder {
     pub(super) fn lock(&self) -> Result<Lock<'_>> {
         let start = Instant::now();
         loop {
-            // SAFETY: `flock` takes a descriptor, which `self.file` keeps open, and no pointer.
-            let failed_at = unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0;
-            if !failed_at {
-                return Ok(Lock { folder: self });
-            }
-            let error = std::io::Error::last_os_error();
+            let error = match self.file.try_lock() {
+                Ok(()) => return Ok(Lock { folder: self }),
+                Err(error) => std::io::Error::from(error),
+            };
             if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
                 return Err(failed(&self.path, "could not be locked", error));
             }
@@ -172,8 +169,8 @@ impl Lock<'_> {
 
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
-        // SAFETY: `flock` takes a descriptor, which the borrowed folder keeps open, and no pointer.
-        unsafe { libc::flock(self.folder.file.as_raw_fd(), libc::LOCK_UN) };
+        // The system releases it otherwise when the folder is closed.
+        let _unlocked = self.folder.file.unlock();
     }
 }
 

@@ -3,8 +3,8 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::error::{Error, Kind, Result, short, system_text};
@@ -12,13 +12,14 @@ use crate::exchange::protocol::hold::label::{Label, MOST_NBYTES};
 use crate::exchange::protocol::hold::manifest::{
     HEAD_NBYTES, Head, ListedRegion, MAPPED, Manifest, ManifestContents, SEALED,
 };
+use crate::memory::os::{FileState, anonymous, errors, files};
 use crate::memory::{memfd, owner};
 
 /// What the label of a set's memory begins with: `/proc/PID/fd` shows it behind `/memfd:`.
 pub(super) const PREFIX: &str = "crossdock hold ";
 
 /// The seals of memory that no process can change.
-const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+const SEALS: i32 = anonymous::SEAL_SHRINK | anonymous::SEAL_GROW | anonymous::SEAL_WRITE;
 
 /// Memory of a fixed size for the set with this label, which `what` names: the manifest, or a
 /// region.
@@ -29,7 +30,7 @@ pub(super) fn allocate(nbytes: usize, label: &Label, what: &str) -> Result<Owned
 
 /// Empty memory of the set, which grows as a file does.
 pub(super) fn growing(label: &Label, what: &str) -> Result<File> {
-    memfd::growing_memory(&file_name(label, what)?)
+    anonymous::growing(&file_name(label, what)?)
         .map(File::from)
         .map_err(|error| failed("shared memory could not be allocated", error))
 }
@@ -46,9 +47,9 @@ fn file_name(label: &Label, what: &str) -> Result<CString> {
 ///
 /// `is_conflict` while a writable map of it exists.
 pub(super) fn seal(memory: &OwnedFd) -> Result<()> {
-    memfd::add_seals(memory.as_fd(), SEALS | libc::F_SEAL_SEAL).map_err(|error| {
-        match error.raw_os_error() {
-            Some(libc::EBUSY) => Error::caused(
+    anonymous::add_seals(memory.as_fd(), SEALS | anonymous::SEAL_SEAL).map_err(|error| {
+        match error.kind() {
+            ErrorKind::ResourceBusy => Error::caused(
                 Kind::Conflict,
                 "the memory of the set cannot be sealed while another map of it is writable; drop the arrays first",
                 error,
@@ -66,7 +67,7 @@ pub(super) fn manifest(contents: &ManifestContents<'_>, label: &Label) -> Result
     file.write_all_at(&bytes, 0).map_err(|error| failed("the manifest could not be written", error))?;
     let memory = OwnedFd::from(file);
     // Another seal marks it as committed.
-    memfd::add_seals(memory.as_fd(), libc::F_SEAL_WRITE)
+    anonymous::add_seals(memory.as_fd(), anonymous::SEAL_WRITE)
         .map_err(|error| failed("the manifest could not be sealed", error))?;
     Ok(memory)
 }
@@ -79,16 +80,14 @@ pub(super) fn mark_committed(manifest: &OwnedFd) -> Result<()> {
         return Ok(());
     }
     // A seal needs a descriptor that is open for writing.
-    let path = format!("/proc/self/fd/{}", manifest.as_raw_fd());
-    let marked = File::options().read(true).write(true).open(path);
-    marked
-        .and_then(|file| memfd::add_seals(file.as_fd(), libc::F_SEAL_SEAL))
+    files::reopen(manifest.as_fd(), true)
+        .and_then(|writer| anonymous::add_seals(writer.as_fd(), anonymous::SEAL_SEAL))
         .map_err(|error| failed("the manifest could not be marked as committed", error))
 }
 
 /// Whether a holder committed the set with this manifest.
 pub(super) fn is_committed(manifest: &OwnedFd) -> bool {
-    owner::seals(manifest.as_fd()) & libc::F_SEAL_SEAL != 0
+    anonymous::seals(manifest.as_fd()) & anonymous::SEAL_SEAL != 0
 }
 
 /// A file as the kernel tells it apart, and its size.
@@ -114,7 +113,7 @@ pub(super) fn identity(memory: &OwnedFd) -> Result<Identity> {
 ///
 /// `is_unsupported`, with what it is instead.
 pub(super) fn check_sealed(memory: &OwnedFd) -> Result<Identity> {
-    let seals = owner::seals(memory.as_fd());
+    let seals = anonymous::seals(memory.as_fd());
     if seals & SEALS != SEALS {
         let text = format!(
             "the descriptor is not memory that is sealed against writing and changes of its size (seals {seals:#x}, \
@@ -122,7 +121,7 @@ pub(super) fn check_sealed(memory: &OwnedFd) -> Result<Identity> {
         );
         return Err(Error::new(Kind::Unsupported, text));
     }
-    match owner::file_system(memory.as_fd()) {
+    match files::file_system(memory.as_fd()) {
         Some(owner::ORDINARY_PAGES) => identity(memory),
         other => {
             let text = format!(
@@ -142,36 +141,22 @@ pub(super) fn check_sealed(memory: &OwnedFd) -> Result<Identity> {
 ///
 /// `is_unsupported`, with what it is instead.
 pub(super) fn check_mappable(file: &OwnedFd) -> Result<Identity> {
-    // SAFETY: `file` is an open descriptor; `F_GETFL` accesses no memory of this process.
-    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
-    if flags < 0 || flags & (libc::O_ACCMODE | libc::O_PATH) != libc::O_RDONLY {
+    let flags = files::flags(file.as_fd()).unwrap_or(-1);
+    if flags < 0 || !files::only_reads(flags) {
         let text = format!(
             "the descriptor of a mapped file must be open for reading and nothing else (its flags are {flags:#o})"
         );
         return Err(Error::new(Kind::Unsupported, text));
     }
-    let mut stat = MaybeUninit::<libc::statx>::zeroed();
-    // Without a request to the server of the file, if it has one, which may take its time.
-    let how = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    // SAFETY: the path is an empty C string, and `stat` is a record of the right type that the call
-    // may write.
-    let failed_at = unsafe {
-        libc::statx(file.as_raw_fd(), c"".as_ptr(), how, libc::STATX_BASIC_STATS, stat.as_mut_ptr())
-    };
-    if failed_at != 0 {
-        return Err(failed("the size of the file could not be read", std::io::Error::last_os_error()));
-    }
-    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
-    // is a value.
-    let stat = unsafe { stat.assume_init() };
-    let mode = u32::from(stat.stx_mode);
-    if mode & libc::S_IFMT != libc::S_IFREG {
+    let state = files::state(file.as_fd())
+        .map_err(|error| failed("the size of the file could not be read", error))?;
+    let FileState { device, inode, nbytes, mode, is_regular } = state;
+    if !is_regular {
         let text =
             format!("the descriptor is not a regular file (its mode is {mode:#o}), so it cannot be mapped");
         return Err(Error::new(Kind::Unsupported, text));
     }
-    let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
-    Ok(Identity { device, inode: stat.stx_ino, nbytes: stat.stx_size })
+    Ok(Identity { device, inode, nbytes })
 }
 
 /// The same memory, open for reading only: Linux before 6.7 maps sealed memory by no other
@@ -341,11 +326,9 @@ pub(super) fn read_head(manifest: &OwnedFd) -> Result<ManifestHead> {
 
 pub(super) fn failed(what: &str, error: std::io::Error) -> Error {
     let text = format!("{what}: {}", system_text(&error));
-    match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => {
-            Error::caused(Kind::Io, format!("{text}; close some, or raise the limit (ulimit -n)"), error)
-        }
-        _ => Error::caused(Kind::Io, text, error),
+    match errors::is_out_of_descriptors(&error) {
+        true => Error::caused(Kind::Io, format!("{text}; close some, or raise the limit (ulimit -n)"), error),
+        false => Error::caused(Kind::Io, text, error),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::exchange::protocol::hold::builder::ALIGN;
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::memory::{self, failed};
-use crate::memory::memfd;
+use crate::memory::os::{errors, process};
 
 /// A region for tables, not sealed yet.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl TableMemory {
         let start = self.nbytes.next_multiple_of(ALIGN);
         let unwritten = |error: io::Error| failed("the table could not be written to shared memory", error);
         self.file.seek(SeekFrom::Start(start)).map_err(unwritten)?;
-        let mut writer = LimitedWriter { file: &self.file, end: start, limit: memfd::file_limit() };
+        let mut writer = LimitedWriter { file: &self.file, end: start, limit: process::file_limit() };
         let written = write(&mut writer);
         let end = writer.end;
         match written {
@@ -72,7 +72,7 @@ struct LimitedWriter<'a> {
 impl Write for LimitedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.end.saturating_add(bytes.len() as u64) > self.limit {
-            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+            return Err(errors::too_large());
         }
         let count = self.file.write(bytes)?;
         self.end += count as u64;

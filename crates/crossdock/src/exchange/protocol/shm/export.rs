@@ -1,12 +1,12 @@
 //! Exports an array as a descriptor.
 
 use std::fmt;
-use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::array::DArray;
 use crate::error::{Advice, Error, Explanation, Kind, Result, system_text};
 use crate::exchange::protocol::shm::description::Description;
+use crate::memory::os::files;
 use crate::memory::{Backing, Birth, Lease, LeaseKind, Protocols};
 use crate::view::{Access, Copied, Copies, Reason, Refusal, Request, Terms, negotiate};
 
@@ -125,7 +125,7 @@ fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> 
     let opened = if writable || !buffer.is_descriptor_writable() {
         fd.try_clone_to_owned()
     } else {
-        File::open(format!("/proc/self/fd/{}", fd.as_raw_fd())).map(OwnedFd::from)
+        files::reopen(fd, false)
     };
     match opened {
         Ok(fd) => Ok((fd, start + within as u64)),

@@ -22,15 +22,14 @@ use std::ffi::c_void;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::ptr;
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::error::{Error, Kind, Result, system_text};
-use crate::exchange::ancillary;
 use crate::memory::fork::{Fork, ForkLock};
+use crate::memory::os::{Interest, messages, process, sockets};
 use crate::memory::thread;
 
 const HALF: usize = 16;
@@ -109,14 +108,14 @@ pub fn take(ticket: &Ticket) -> Result<OwnedFd> {
         };
         Error::caused(Kind::Io, text, error)
     };
-    let socket = UnixStream::connect_addr(&address(ticket).map_err(failed)?).map_err(failed)?;
+    let socket = sockets::connect_to_name(&name(ticket)).map_err(failed)?;
     if let Err(peer) = check_peer(&socket).map_err(failed)? {
-        let text = format!("the process belongs to user {peer}, not to {}", ancillary::user());
+        let text = format!("the process belongs to user {peer}, not to {}", process::user());
         return Err(Error::new(Kind::Refused, text));
     }
     socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     (&socket).write_all(ticket).map_err(failed)?;
-    let (_, received) = ancillary::receive(socket.as_fd(), &mut [0]).map_err(failed)?;
+    let (_, received) = messages::receive(socket.as_fd(), &mut [0]).map_err(failed)?;
     if received.lacks_descriptors {
         let text = "the descriptor could not be opened, since this process has the most it may have; close some, or \
             raise the limit (ulimit -n)";
@@ -126,16 +125,14 @@ pub fn take(ticket: &Ticket) -> Result<OwnedFd> {
 }
 
 /// A readable name: the system lists it, and programs read that list as text.
-fn address(ticket: &[u8]) -> io::Result<SocketAddr> {
-    let name =
-        ticket[..HALF].iter().fold("crossdock-".to_owned(), |name, byte| name + &format!("{byte:02x}"));
-    SocketAddr::from_abstract_name(name)
+fn name(ticket: &[u8]) -> String {
+    ticket[..HALF].iter().fold("crossdock-".to_owned(), |name, byte| name + &format!("{byte:02x}"))
 }
 
 /// Whether the other end belongs to the same user, or one of both is the superuser; otherwise the
 /// user.
 fn check_peer(socket: &UnixStream) -> io::Result<Result<(), u32>> {
-    let (peer, own) = (ancillary::peer(socket.as_fd())?.user, ancillary::user());
+    let (peer, own) = (sockets::peer(socket.as_fd())?.user, process::user());
     Ok(if peer == own || peer == 0 || own == 0 { Ok(()) } else { Err(peer) })
 }
 
@@ -144,12 +141,8 @@ impl Desk {
     /// desk.
     fn open() -> io::Result<Self> {
         let mut head = [0; 2 * HALF];
-        // SAFETY: the call writes at most as many bytes as `head` has.
-        let written = unsafe { libc::getrandom(head.as_mut_ptr().cast(), head.len(), 0) };
-        if usize::try_from(written) != Ok(head.len()) {
-            return Err(io::Error::last_os_error());
-        }
-        let listener = UnixListener::bind_addr(&address(&head)?)?;
+        process::fill_random(&mut head)?;
+        let listener = sockets::listen_at_name(&name(&head))?;
         listener.set_nonblocking(true)?;
         if !thread::spawn(serve) {
             return Err(io::Error::new(ErrorKind::OutOfMemory, "a thread could not be started"));
@@ -165,10 +158,9 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     // its end. `ManuallyDrop` leaves the descriptor to the desk.
     let listener = ManuallyDrop::new(unsafe { UnixListener::from_raw_fd(fd) });
     loop {
-        let mut polled = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: `polled` is one record, which outlives the call.
-        let ready = unsafe { libc::poll(&raw mut polled, 1, IDLE.as_millis() as i32) };
-        if ready == 0 {
+        let mut receiver = [Interest { fd, reads: true, ..Interest::default() }];
+        let waited = sockets::wait(&mut receiver, Some(IDLE));
+        if waited.is_ok() && !receiver[0].is_readable {
             let mut desk = DESK.lock();
             if desk.as_ref().is_none_or(|desk| desk.offered.is_empty()) {
                 *desk = None;
@@ -199,7 +191,7 @@ fn answer(mut socket: &UnixStream) -> io::Result<()> {
     let (head, number) = ticket.split_at(2 * HALF);
     let number = u64::from_le_bytes(number.try_into().expect("the rest has 8 bytes"));
     match taken(head, number) {
-        Some(fd) => ancillary::send(socket.as_fd(), &[0], &[fd.as_fd()]).map(drop),
+        Some(fd) => messages::send(socket.as_fd(), &[0], &[fd.as_fd()]).map(drop),
         None => Err(ErrorKind::NotFound.into()),
     }
 }
@@ -236,7 +228,7 @@ mod tests {
             assert!(take(&forged).unwrap_err().is_io(), "byte {byte}");
         }
         // A receiver that says nothing, or half of a ticket, is not waited for for long.
-        let silent = UnixStream::connect_addr(&address(&ticket).unwrap()).unwrap();
+        let silent = sockets::connect_to_name(&name(&ticket)).unwrap();
         (&silent).write_all(&ticket[..7]).unwrap();
         drop(take(&ticket).unwrap());
     }
@@ -244,19 +236,7 @@ mod tests {
     #[test]
     fn what_was_offered_before_a_fork_is_the_parents() {
         let ticket = offer(file()).unwrap();
-        // SAFETY: the child only takes a fork-safe lock, and ends by `_exit`.
-        let pid = unsafe { libc::fork() };
-        assert!(pid >= 0, "no process could be made");
-        if pid == 0 {
-            let status = i32::from(DESK.lock().is_some());
-            // SAFETY: `_exit` takes an integer and ends the child at once, without running the
-            // destructors or exit handlers of the parent.
-            unsafe { libc::_exit(status) }
-        }
-        let mut status = 0;
-        // SAFETY: `waitpid` writes to `status` only, a local that lives until the call returns.
-        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-        assert_eq!(status, 0);
+        assert_eq!(crossdock_testkit::status_of_child(|| DESK.lock().is_none()), 0);
         drop(take(&ticket).unwrap());
     }
 }

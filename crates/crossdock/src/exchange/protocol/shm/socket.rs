@@ -8,13 +8,13 @@ use std::os::unix::net::UnixStream;
 
 use crate::array::DArray;
 use crate::error::{Advice, Error, Kind, Result, system_text, try_with_capacity};
-use crate::exchange::ancillary;
 use crate::exchange::protocol::shm::description::Description;
 use crate::exchange::protocol::shm::export::Exported;
 use crate::exchange::protocol::shm::import::import_sealed;
 use crate::exchange::protocol::shm::message::{self, HEAD_NBYTES};
 use crate::exchange::protocol::shm::options::ReceiveOptions;
 use crate::memory::Backing;
+use crate::memory::os::messages;
 
 /// Sends an array: its description, with the descriptor attached. No element is copied. O(rank),
 /// and a system call.
@@ -48,7 +48,7 @@ pub fn send_text(socket: &UnixStream, text: &str, fd: BorrowedFd<'_>) -> Result<
     let mut sent = 0;
     while sent < bytes.len() {
         let fds: &[_] = if sent == 0 { &[fd] } else { &[] };
-        sent += match ancillary::send(socket.as_fd(), &bytes[sent..], fds) {
+        sent += match messages::send(socket.as_fd(), &bytes[sent..], fds) {
             Ok(0) => return Err(interrupted(sent, bytes.len(), "sent", io::ErrorKind::WriteZero.into())),
             Ok(nbytes) => nbytes,
             Err(error) => return Err(interrupted(sent, bytes.len(), "sent", error)),
@@ -145,7 +145,7 @@ pub fn receive_text(socket: &UnixStream) -> Result<Option<(String, OwnedFd)>> {
 
 /// Packets lose what is read of them in pieces, and the rest of a message never comes.
 fn check_stream(socket: &UnixStream) -> Result<()> {
-    match ancillary::is_stream(socket.as_fd()) {
+    match messages::is_stream(socket.as_fd()) {
         // What is no socket fails in the transfer.
         Ok(true) | Err(_) => Ok(()),
         Ok(false) => {
@@ -169,7 +169,7 @@ impl Incoming<'_> {
         let mut filled = 0;
         while filled < room.len() {
             let (got, expected) = (before + filled, before + room.len());
-            let (nbytes, beside) = ancillary::receive(self.socket.as_fd(), &mut room[filled..])
+            let (nbytes, beside) = messages::receive(self.socket.as_fd(), &mut room[filled..])
                 .map_err(|error| interrupted(got, expected, "received", error))?;
             let count = beside.fds.len() + usize::from(self.fd.is_some());
             if beside.lacks_descriptors && beside.fds.is_empty() {

@@ -112,7 +112,7 @@ impl SetHolder {
         let (mut was_killed, reserved) = (false, numbers::reserved(&lock)?);
         if folder::inode(&path) != 0 {
             match Socket::connect(&path, PATIENCE) {
-                Err(error) if error.raw_os_error() == Some(libc::ECONNREFUSED) => {
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                     lock.remove(&path, folder::inode(&path))?;
                     was_killed = true;
                 }

@@ -10,11 +10,12 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::folder::{Lock, failed};
+use crate::memory::os::files;
 
 /// The name of the file: no socket has it.
 const FILE: &str = "numbers";
@@ -57,9 +58,7 @@ pub(super) fn reserve(lock: &Lock<'_>, first: u64) -> Result<u64> {
 }
 
 fn open(path: &Path) -> Result<File> {
-    let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    options.open(path).map_err(|error| failed(path, "could not be opened", error))
+    files::open_own(path).map_err(|error| failed(path, "could not be opened", error))
 }
 
 fn read(file: &File, path: &Path) -> Result<u64> {

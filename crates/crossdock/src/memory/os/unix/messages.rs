@@ -4,13 +4,15 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::memory::os::types::ReceivedDescriptors;
+
 /// Room for the control messages of one call: those of this library, and those that the owner of
 /// the socket may have enabled (credentials). The kernel drops what does not fit, descriptors
 /// included, and reports that.
 const CONTROL_NBYTES: usize = 1024;
 
 /// The most descriptors of one message.
-pub(in crate::exchange) const MOST_DESCRIPTORS: usize = 128;
+pub(crate) const MOST_DESCRIPTORS: usize = 128;
 
 const _: () = assert!(MOST_DESCRIPTORS * size_of::<i32>() + 256 <= CONTROL_NBYTES);
 
@@ -29,27 +31,8 @@ const HEAD: usize = size_of::<libc::cmsghdr>();
 // SAFETY: the macro computes with its argument alone.
 const _: () = assert!(unsafe { libc::CMSG_LEN(0) } as usize == HEAD);
 
-/// What was received with bytes.
-#[derive(Debug, Default)]
-pub(in crate::exchange) struct ReceivedDescriptors {
-    /// The descriptors.
-    pub(in crate::exchange) fds: Vec<OwnedFd>,
-    /// Whether the kernel dropped descriptors.
-    pub(in crate::exchange) lacks_descriptors: bool,
-    /// Whether the kernel dropped the rest of a packet.
-    pub(in crate::exchange) lacks_bytes: bool,
-}
-
-/// The process at the other end of a socket, as it was when the connection was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::exchange) struct Peer {
-    /// Its number, 0 if it is in a namespace that this process cannot see.
-    pub(in crate::exchange) pid: u32,
-    pub(in crate::exchange) user: u32,
-}
-
 /// Whether a socket carries a stream of bytes, not packets.
-pub(in crate::exchange) fn is_stream(socket: BorrowedFd<'_>) -> io::Result<bool> {
+pub(crate) fn is_stream(socket: BorrowedFd<'_>) -> io::Result<bool> {
     let mut found: libc::c_int = 0;
     let mut nbytes = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: `found` has room for the `nbytes` bytes of an int, which the call writes.
@@ -68,39 +51,9 @@ pub(in crate::exchange) fn is_stream(socket: BorrowedFd<'_>) -> io::Result<bool>
     }
 }
 
-/// The process at the other end.
-pub(in crate::exchange) fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
-    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut nbytes = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: `found` has room for the `nbytes` bytes of a `ucred`, which the call writes.
-    let status = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut found).cast(),
-            &raw mut nbytes,
-        )
-    };
-    match status {
-        0 => Ok(Peer { pid: u32::try_from(found.pid).unwrap_or(0), user: found.uid }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// The user of this process.
-pub(in crate::exchange) fn user() -> u32 {
-    // SAFETY: `geteuid` takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
-}
-
 /// Sends bytes, with at most [`MOST_DESCRIPTORS`] descriptors attached to the first of them, and
 /// returns the number of bytes sent. A closed peer is an error and raises no `SIGPIPE`.
-pub(in crate::exchange) fn send(
-    socket: BorrowedFd<'_>,
-    bytes: &[u8],
-    fds: &[BorrowedFd<'_>],
-) -> io::Result<usize> {
+pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     if fds.len() > MOST_DESCRIPTORS {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -117,10 +70,7 @@ pub(in crate::exchange) fn send(
 
 /// Receives at most `room.len()` bytes, none at the end of the stream, and the attached
 /// descriptors. Those are closed when this process executes another program.
-pub(in crate::exchange) fn receive(
-    socket: BorrowedFd<'_>,
-    room: &mut [u8],
-) -> io::Result<(usize, ReceivedDescriptors)> {
+pub(crate) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(usize, ReceivedDescriptors)> {
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let mut control = Control([0; CONTROL_NBYTES]);
     let mut header = header(&mut vector, &mut control, CONTROL_NBYTES);

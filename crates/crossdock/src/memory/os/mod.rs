@@ -1,0 +1,34 @@
+//! The system calls: no other module of the library names the system or its C library.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `pages` | mappings, and advice about them |
+//! | `anonymous` | files without a name, which processes share: their seals, pages and bytes |
+//! | `faults` | the handler of accesses to missing pages |
+//! | `files` | what a descriptor is open on, and the ways to open and lock files |
+//! | `attributes` | the attributes that a file keeps when it is replaced |
+//! | `sockets`, `messages` | Unix sockets, and descriptors sent through them |
+//! | `process`, `threads` | limits, forks, users, random bytes, clocks; threads and their names |
+//! | `c_heap` | blocks that code in C may free |
+//! | `errors` | errors that the standard library does not name |
+//!
+//! `unix/` has what POSIX systems share, and a folder for each system the rest, under the same
+//! names. A call that a system does not have fails there with `ErrorKind::Unsupported`, or has no
+//! effect where it is a hint. `docs/platforms.md` lists what each system lacks.
+//!
+//! Reasons: `DESIGN.md`, "Only one module calls the system".
+
+pub(crate) mod c_heap;
+#[cfg(target_os = "linux")]
+mod linux;
+mod types;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{anonymous, attributes, files, pages, process, sockets, threads};
+pub(crate) use types::{Advice, FileState, Interest, PageAccess, Peer};
+#[cfg(all(test, unix, not(loom)))]
+pub(crate) use unix::testing;
+#[cfg(unix)]
+pub(crate) use unix::{errors, faults, messages};

@@ -1,0 +1,69 @@
+//! What the calls of all systems take and return.
+
+use std::os::fd::{OwnedFd, RawFd};
+
+/// How the CPU may access pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PageAccess {
+    /// Reserved addresses: every access faults.
+    None,
+    Read,
+    ReadWrite,
+}
+
+impl PageAccess {
+    pub(crate) fn to_write(writable: bool) -> Self {
+        if writable { Self::ReadWrite } else { Self::Read }
+    }
+}
+
+/// What the system should expect of the accesses to a range. It changes no byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Advice {
+    Normal,
+    /// Reads nothing ahead.
+    Random,
+    /// Reads the range now.
+    WillNeed,
+}
+
+/// What a descriptor is open on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileState {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) nbytes: u64,
+    /// The kind of the file and its permissions.
+    pub(crate) mode: u32,
+    pub(crate) is_regular: bool,
+}
+
+/// What was received with bytes.
+#[derive(Debug, Default)]
+pub(crate) struct ReceivedDescriptors {
+    /// The descriptors.
+    pub(crate) fds: Vec<OwnedFd>,
+    /// Whether the kernel dropped descriptors.
+    pub(crate) lacks_descriptors: bool,
+    /// Whether the kernel dropped the rest of a packet.
+    pub(crate) lacks_bytes: bool,
+}
+
+/// The process at the other end of a socket, as it was when the connection was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// Its number, 0 if it is in a namespace that this process cannot see.
+    pub(crate) pid: u32,
+    pub(crate) user: u32,
+}
+
+/// What to wait for at a descriptor, and what happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interest {
+    pub(crate) fd: RawFd,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// Whether there is something to read, or the end.
+    pub(crate) is_readable: bool,
+    pub(crate) is_writable: bool,
+}

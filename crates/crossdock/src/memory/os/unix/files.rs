@@ -1,0 +1,118 @@
+//! Files: what a descriptor is open on, and the ways to open them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::ptr::NonNull;
+
+pub(crate) fn stat(fd: RawFd) -> io::Result<libc::stat> {
+    let mut stat = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `stat` is a record of the right type that the call may write; for a descriptor that
+    // is not open it fails.
+    let failed = unsafe { libc::fstat(fd, stat.as_mut_ptr()) } != 0;
+    if failed {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
+    // is a value.
+    Ok(unsafe { stat.assume_init() })
+}
+
+/// The size of a file in bytes, or `None` if the system does not report it.
+pub(crate) fn size(fd: RawFd) -> Option<u64> {
+    u64::try_from(stat(fd).ok()?.st_size).ok()
+}
+
+/// The flags with which a descriptor was opened.
+pub(crate) fn flags(fd: BorrowedFd<'_>) -> io::Result<i32> {
+    // SAFETY: `fd` is borrowed, so the descriptor is open; `F_GETFL` reads its flags and accesses
+    // no memory of this process.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) } {
+        flags @ 0.. => Ok(flags),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether the descriptor permits writing; `true` if the system does not report it.
+pub(crate) fn is_open_for_writing(fd: BorrowedFd<'_>) -> bool {
+    flags(fd).map_or(true, |flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+/// Whether flags are of a descriptor that is open for reading and writing.
+pub(crate) fn reads_and_writes(flags: i32) -> bool {
+    flags & libc::O_ACCMODE == libc::O_RDWR
+}
+
+/// Another descriptor of the open file that a number stands for, if it does for one. It is closed
+/// when this process executes another program.
+pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: with `F_DUPFD_CLOEXEC`, `fcntl` accesses no memory of this process; for a number that
+    // is not a descriptor it returns an error.
+    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fcntl` returned `copy` as a new descriptor (it is not negative, as checked above),
+    // and no other object owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// # Safety
+///
+/// 1. The descriptor belongs to the caller, and no code uses it any more.
+pub(crate) unsafe fn close(fd: RawFd) {
+    // SAFETY: clause 1 of `# Safety`.
+    unsafe { libc::close(fd) };
+}
+
+/// Reads bytes of a file, which ends behind them or later, to memory.
+///
+/// # Safety
+///
+/// 1. `to` has `nbytes` bytes, which no other code accesses.
+pub(crate) unsafe fn read_to(
+    fd: BorrowedFd<'_>,
+    offset: u64,
+    to: NonNull<u8>,
+    nbytes: usize,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < nbytes {
+        // SAFETY: clause 1 of `# Safety`, and `done` is less than `nbytes`.
+        let rest = unsafe { to.add(done) };
+        let at = (offset + done as u64) as libc::off_t;
+        // SAFETY: the call writes at most `nbytes - done` bytes at `rest`, which has as many.
+        match unsafe { libc::pread(fd.as_raw_fd(), rest.as_ptr().cast(), nbytes - done, at) } {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read @ 1.. => done += read.unsigned_abs(),
+            _ => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Opens a folder, and no link to one.
+pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)
+}
+
+/// Opens a file of this user's own for reading and writing, and no link to one. It is made if it
+/// does not exist.
+pub(crate) fn open_own(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// Opens an existing file for writing. A terminal does not become this process's own.
+pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path)
+}

@@ -1,0 +1,151 @@
+//! Mappings. A mapping belongs to the process, not to a thread.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{self, NonNull};
+
+use crate::memory::os::types::{Advice, PageAccess};
+
+/// The size of a page of memory, in bytes.
+#[inline]
+pub(crate) fn size() -> usize {
+    // SAFETY: `sysconf` returns a constant of the system and takes no pointer, so it accesses no
+    // memory of the caller.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+fn protection(access: PageAccess) -> i32 {
+    match access {
+        PageAccess::None => libc::PROT_NONE,
+        PageAccess::Read => libc::PROT_READ,
+        PageAccess::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+    }
+}
+
+/// Private zeros at addresses that the system chooses. `None`: out of memory.
+#[inline]
+pub(crate) fn map(nbytes: usize, access: PageAccess) -> Option<NonNull<u8>> {
+    map_anonymous(nbytes, access, 0)
+}
+
+/// As [`map`]; the system promises no memory before a page is touched.
+#[inline]
+pub(crate) fn map_unreserved(nbytes: usize, access: PageAccess) -> Option<NonNull<u8>> {
+    map_anonymous(nbytes, access, libc::MAP_NORESERVE)
+}
+
+#[inline]
+fn map_anonymous(nbytes: usize, access: PageAccess, flags: i32) -> Option<NonNull<u8>> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags;
+    // SAFETY: a null address without `MAP_FIXED`: the system picks a free range, so no existing
+    // mapping changes.
+    mapped(unsafe { libc::mmap(ptr::null_mut(), nbytes, protection(access), flags, -1, 0) })
+}
+
+/// Replaces what is mapped at a range of pages with private zeros. A signal handler may call it.
+/// `false`: the system refused.
+///
+/// # Safety
+///
+/// 1. The caller owns the addresses, and no reference to their bytes is left, or their bytes may
+///    change at any time.
+#[inline]
+pub(crate) unsafe fn replace(base: NonNull<u8>, nbytes: usize, access: PageAccess) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let at = base.as_ptr().cast();
+    // SAFETY: clause 1 of `# Safety`: only memory of the caller is replaced.
+    mapped(unsafe { libc::mmap(at, nbytes, protection(access), flags, -1, 0) }).is_some()
+}
+
+/// Maps bytes of a file for all its users, from byte `offset` on, a multiple of the page size; at
+/// the address `near` if that range is free.
+#[inline]
+pub(crate) fn map_file(
+    fd: BorrowedFd<'_>,
+    offset: u64,
+    nbytes: usize,
+    access: PageAccess,
+    near: Option<NonNull<u8>>,
+) -> io::Result<NonNull<u8>> {
+    let Ok(offset) = libc::off_t::try_from(offset) else {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    };
+    let near = near.map_or(ptr::null_mut(), NonNull::as_ptr).cast();
+    let (prot, fd) = (protection(access), fd.as_raw_fd());
+    // SAFETY: without `MAP_FIXED`, `near` is a hint and the system picks a free range, so that no
+    // existing mapping changes.
+    let base = unsafe { libc::mmap(near, nbytes, prot, libc::MAP_SHARED, fd, offset) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+}
+
+/// Maps the beginning of a file, for reading and writing, over reserved addresses.
+///
+/// # Safety
+///
+/// 1. The caller reserved the range, and no code uses it.
+#[inline]
+pub(crate) unsafe fn map_file_over(
+    place: NonNull<u8>,
+    nbytes: usize,
+    fd: BorrowedFd<'_>,
+) -> Option<NonNull<u8>> {
+    let (flags, at) = (libc::MAP_SHARED | libc::MAP_FIXED, place.as_ptr().cast());
+    let (prot, fd) = (protection(PageAccess::ReadWrite), fd.as_raw_fd());
+    // SAFETY: clause 1 of `# Safety`: the new mapping replaces nothing that is used.
+    mapped(unsafe { libc::mmap(at, nbytes, prot, flags, fd, 0) })
+}
+
+/// Unmaps a range of pages. `false`: the system refused, and nothing changed.
+///
+/// # Safety
+///
+/// 1. The range begins and ends at a page, and its mappings are the caller's own.
+/// 2. It is not used any more.
+#[inline]
+pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
+    // SAFETY: clauses 1 and 2 of `# Safety`: the range is the caller's own mapping, and no
+    // reference to it is left.
+    unsafe { libc::munmap(base.as_ptr().cast(), nbytes) == 0 }
+}
+
+/// Passes advice on the pages that have the range. A hint, whose failure changes nothing.
+#[inline]
+pub(crate) fn advise(start: *const u8, nbytes: usize, advice: Advice) {
+    let advice = match advice {
+        Advice::Normal => libc::MADV_NORMAL,
+        Advice::Random => libc::MADV_RANDOM,
+        Advice::WillNeed => libc::MADV_WILLNEED,
+    };
+    // `madvise` requires the address of a page.
+    let within = start.addr() % size();
+    let page = start.wrapping_sub(within).cast_mut().cast();
+    // SAFETY: each advice of the table above only changes what the system reads when; no byte of
+    // any memory changes, whatever is mapped there.
+    unsafe { libc::madvise(page, nbytes + within, advice) };
+}
+
+/// Removes the pages that have the range from the memory of this process; the next access maps
+/// them again.
+///
+/// # Safety
+///
+/// 1. The pages are of shared mappings of files: others would lose what was written.
+#[inline]
+pub(crate) unsafe fn release_file_pages(start: *const u8, nbytes: usize) {
+    let within = start.addr() % size();
+    let page = start.wrapping_sub(within).cast_mut().cast();
+    // SAFETY: clause 1 of `# Safety`: such a map loses no byte, since the next access reads the
+    // file again.
+    unsafe { libc::madvise(page, nbytes + within, libc::MADV_DONTNEED) };
+}
+
+/// The result of `mmap`, or of a call that returns what it does.
+#[inline]
+pub(crate) fn mapped(result: *mut c_void) -> Option<NonNull<u8>> {
+    if result == libc::MAP_FAILED { None } else { NonNull::new(result.cast()) }
+}

@@ -1,0 +1,29 @@
+//! Calls that only tests make.
+
+use std::ptr::NonNull;
+
+use crate::memory::os::unix::pages;
+
+/// Whether all of a range is mapped.
+pub(crate) fn is_mapped(base: NonNull<u8>, nbytes: usize) -> bool {
+    let mut found = vec![0; nbytes.div_ceil(pages::size())];
+    // SAFETY: `mincore` accesses no byte of the range, and `found` has a byte for each page.
+    unsafe { libc::mincore(base.as_ptr().cast(), nbytes, found.as_mut_ptr()) == 0 }
+}
+
+/// The wait status of a process that called [`kill_this_process`].
+pub(crate) const KILLED: i32 = libc::SIGKILL;
+
+pub(crate) fn kill_this_process() {
+    // SAFETY: `raise` takes an integer, and no process can handle `SIGKILL`.
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+/// Limits the addresses of this process to `more` bytes beyond those that it has.
+pub(crate) fn limit_addresses(more: u64) -> bool {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let used = statm.split(' ').next().unwrap().parse::<u64>().unwrap() * pages::size() as u64;
+    let limit = libc::rlimit { rlim_cur: used + more, rlim_max: used + more };
+    // SAFETY: `limit` is a record of the right type, which the call only reads.
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) == 0 }
+}
