@@ -107,6 +107,24 @@ inline std::string owned(char *text) {
   return std::string(text);
 }
 
+/* A number or a bool as the value of an element. */
+template <class T>
+xd_value value_of(T number) noexcept {
+  static_assert(std::is_arithmetic_v<T>, "pass a number, a bool or an xd_value");
+  xd_value value = {XD_VALUE_NIL, {0, 0, 0}, 0, {0}};
+  if constexpr (std::is_floating_point_v<T>) {
+    value.kind = XD_VALUE_FLOAT;
+    value.as.f = static_cast<double>(number);
+  } else if constexpr (std::is_signed_v<T>) {
+    value.kind = XD_VALUE_INT;
+    value.as.i = number;
+  } else {
+    value.kind = std::is_same_v<T, bool> ? XD_VALUE_BOOL : XD_VALUE_UINT;
+    value.as.u = number;
+  }
+  return value;
+}
+
 template <class T>
 struct is_complex : std::false_type {};
 template <class T>
@@ -486,6 +504,16 @@ class array {
   static array zeros(const extents &shape, std::int32_t order = XD_ROW_MAJOR) {
     return zeros(dtype::of<T>(), shape, order);
   }
+  /* All elements have this value, a number or a bool, which is converted and checked. */
+  template <class T>
+  static array full(const dtype &dtype, const extents &shape, T number, std::int32_t order = XD_ROW_MAJOR) {
+    const xd_value value = detail::value_of(number);
+    return array(detail::call(xd_array_full, dtype.get(), shape.size(), shape.data(), &value, order));
+  }
+  template <class T>
+  static array full(const extents &shape, T number, std::int32_t order = XD_ROW_MAJOR) {
+    return full(dtype::of<T>(), shape, number, order);
+  }
   /* Row-major from the buffer's first byte. */
   static array from_buffer(const buffer &buffer, const dtype &dtype, const extents &shape) {
     return array(detail::call(xd_array_from_buffer, buffer.get(), dtype.get(), shape.size(), shape.data(),
@@ -518,6 +546,10 @@ class array {
     return array(detail::call(xd_array_from_object, object, flags));
   }
   static array from_dlpack(DLManagedTensorVersioned *tensor) { return array(detail::call(xd_array_from_dlpack, tensor)); }
+  /* From a column of Arrow without nulls. Both structs are consumed. */
+  static array from_arrow(ArrowSchema *schema, ArrowArray *column) {
+    return array(detail::call(xd_array_from_arrow, schema, column, static_cast<xd_array_t **>(nullptr)));
+  }
 
   array clone() const { return array(detail::call(xd_array_clone, get())); }
   array readonly() const { return array(detail::call(xd_array_readonly, get())); }
@@ -543,6 +575,27 @@ class array {
   array flatten() const { return array(detail::call(xd_array_flatten, get())); }
   array reverse(std::size_t axis) const { return array(detail::call(xd_array_reverse, get(), axis)); }
   array windows(const extents &window) const { return array(detail::call(xd_array_windows, get(), window.size(), window.data())); }
+  array blocks(const extents &block) const {
+    return array(detail::call(xd_array_blocks, get(), block.size(), block.data()));
+  }
+  array broadcast_to(const extents &shape) const {
+    return array(detail::call(xd_array_broadcast_to, get(), shape.size(), shape.data()));
+  }
+  array swap_axes(std::size_t a, std::size_t b) const { return array(detail::call(xd_array_swap_axes, get(), a, b)); }
+  array move_axis(std::size_t from, std::size_t to) const {
+    return array(detail::call(xd_array_move_axis, get(), from, to));
+  }
+  array insert_axis(std::size_t axis) const { return array(detail::call(xd_array_insert_axis, get(), axis)); }
+  array drop_axis(std::size_t axis, std::size_t index) const {
+    return array(detail::call(xd_array_drop_axis, get(), axis, index));
+  }
+  array squeeze() const { return array(detail::call(xd_array_squeeze, get())); }
+  array diagonal(std::size_t first = 0, std::size_t second = 1, ssize_t offset = 0) const {
+    return array(detail::call(xd_array_diagonal, get(), first, second, offset));
+  }
+  array view_as(const crossdock::dtype &dtype) const {
+    return array(detail::call(xd_array_view_as, get(), dtype.get()));
+  }
 
   /* Other places: devices, and other processes. */
   crossdock::place place() const noexcept { return {xd_array_device_kind(get()), xd_array_device_ordinal(get())}; }
@@ -569,6 +622,11 @@ class array {
     detail::call(xd_array_equals, get(), other.get(), &equal);
     return equal;
   }
+  bool all_close(const array &other, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const {
+    bool close = false;
+    detail::call(xd_array_all_close, get(), other.get(), rtol, atol, equal_nan, &close);
+    return close;
+  }
   /* The ending of the path names the format. */
   void save(const std::string &path) const {
     detail::call(xd_array_save, get(), detail::text(path), static_cast<const xd_save_options *>(nullptr));
@@ -587,6 +645,16 @@ class array {
   void set(const extents &index, const xd_value &element) const {
     check_rank(index.size());
     detail::call(xd_array_set, get(), index.data(), &element);
+  }
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  void set(const extents &index, T number) const {
+    set(index, detail::value_of(number));
+  }
+  /* Writes one value to every element. */
+  void fill(const xd_value &element) const { detail::call(xd_array_fill, get(), &element); }
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  void fill(T number) const {
+    fill(detail::value_of(number));
   }
 
   /* All elements, typed and under a lease. Throws XD_ERROR_DTYPE for another type, and XD_ERROR_SHAPE for another
@@ -618,6 +686,11 @@ class array {
   /* Exports. */
   DLManagedTensorVersioned *to_dlpack(std::uint32_t flags = XD_EXPORT_IN_PLACE) const {
     return detail::call(xd_array_to_dlpack, get(), flags);
+  }
+  /* Fills in both structs, which the caller must release. */
+  void to_arrow(ArrowSchema *schema, ArrowArray *column, const char *name = nullptr,
+                std::uint32_t flags = XD_EXPORT_IN_PLACE) const {
+    detail::call(xd_array_to_arrow, get(), name, flags, schema, column);
   }
   void *object() const noexcept { return handle_.get(); }
   const xd_array_t *get() const noexcept { return handle_.get(); }

@@ -99,6 +99,21 @@ static void arrays() {
   CHECK(turned.cast(xd::dtype::of<std::int8_t>()).permute({1, 0}).strides() == (xd::extents{1, 2}));
   CHECK(xd::array::zeros<std::complex<double>>({1}).dtype().text() == "complex128");
 
+  array = xd::array::full({2, 3}, std::int16_t{7});
+  array.set({1, 2}, 9);
+  CHECK(array.dtype().typestr() == "<i2" && array.text() == "[[7 7 7]\n [7 7 9]]");
+  CHECK(kind_of([&] { array.set({0, 0}, 40000); }) == XD_ERROR_VALUE && kind_of([&] { array.fill(0.5); }) == XD_ERROR_VALUE);
+  CHECK(array.insert_axis(0).swap_axes(0, 2).move_axis(2, 0).shape() == (xd::extents{1, 3, 2}));
+  CHECK(array.insert_axis(1).squeeze().drop_axis(1, 2).text() == "[7 9]" && array.diagonal().size() == 2);
+  CHECK(array.blocks({1, 3}).shape() == (xd::extents{2, 1, 1, 3}));
+  CHECK(array.broadcast_to({5, 2, 3}).get({4, 1, 2}).number() == 9);
+  CHECK(array.view_as(xd::dtype::of<std::uint8_t>()).shape() == (xd::extents{2, 6}));
+  array.fill(true);
+  CHECK(array.all_close(xd::array::full(xd::dtype::of<double>(), {2, 3}, 1u)));
+  CHECK(!array.all_close(xd::array::full({2, 3}, 1.5f)));
+  CHECK(kind_of([] { (void)xd::array::from_arrow(nullptr, nullptr); }) == XD_ERROR_ARGUMENT);
+  CHECK(kind_of([&] { array.to_arrow(nullptr, nullptr); }) == XD_ERROR_ARGUMENT);
+
   // Unaligned elements are not read through a pointer.
   xd::array odd = xd::array::from_buffer(xd::buffer::zeroed(9), xd::dtype::of<double>(), {1}, {8}, 1);
   CHECK(kind_of([&] { (void)odd.read<double, 1>(); }) == XD_ERROR_ALIGNMENT && odd.get({0}).number() == 0);
