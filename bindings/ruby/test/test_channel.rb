@@ -119,6 +119,8 @@ class TestChannel < Test::Unit::TestCase
       sender.send(Crossdock::Table.new({ "n" => [i] }), timeout: 0)
       kept = receiver.receive { |message| message.tap { assert_equal [{ "n" => i }], message.to_a } }
       assert_predicate kept, :released?
+      sender.send(Crossdock::Table.new({ "n" => [i] }), timeout: 0)
+      assert_equal({ "n" => [i] }, receiver.lazy.map(&:copy).first.to_h)
     end
     large = Crossdock::Table.new({ "n" => [0] * 1000 })
     channel = Crossdock::Channel.new(1, 2000)

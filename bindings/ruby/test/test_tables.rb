@@ -210,6 +210,18 @@ class TestTables < Test::Unit::TestCase
     assert_equal [prices.address, true], table["price"].freeze.clone.then { |copy| [copy.array.address, copy.frozen?] }
   end
 
+  def test_a_copy_has_new_memory
+    prices = Crossdock::Array.new(PRICES)
+    table = parts(prices)
+    before = Crossdock.copied_bytes
+    copy = table.copy
+    assert_operator Crossdock.copied_bytes - before, :>=, 24
+    prices[0] = 9.0
+    assert_equal [PRICES, ["bolt", nil, "wäsher"], 9.0], [copy["price"].to_a, copy["name"].to_a, table["price"][0]]
+    both = Crossdock.table(Stream.new(table, table[0..0], table[1..])).copy
+    assert_equal [[1, 2], table.to_h, table.schema], [both.batches.map(&:size), both.to_h, both.schema]
+  end
+
   def test_they_explain_what_they_offer
     text = Crossdock.explain(Crossdock.table("n" => [1, nil], "s" => %w[a b], "x" => [1.5, 2.5]))
     assert_match(/2 rows of 3 columns; batches: 1\n  Arrow's C stream: in place\n/, text)

@@ -81,6 +81,9 @@ module Crossdock
     #   @return [Integer] the number of rows
     # @!method batches
     #   @return [::Array<Table>] a table for each batch, in place
+    # @!method copy
+    #   The same rows in new memory, which is not that of a file, a channel or another library. Copies.
+    #   @return [Table]
     # @!method to_records
     #   The rows as an array of records. Copies.
     #   @return [Array]

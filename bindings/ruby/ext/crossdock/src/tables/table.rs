@@ -180,6 +180,18 @@ fn rows(ruby: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RubyT
     Ok(RubyTable::sharing(this.schema.clone(), batches, end - start, this.kept()))
 }
 
+/// The same elements in new memory, in batches of the same lengths.
+fn copy(ruby: &Ruby, this: &RubyTable) -> Result<RubyTable> {
+    let this = this.content(ruby)?;
+    let copied = |batch: &RecordBatch| -> crossdock::Result<RecordBatch> {
+        let columns = batch.columns().map(|column| column?.compact());
+        let columns = columns.collect::<crossdock::Result<Vec<_>>>()?;
+        RecordBatch::new(this.schema.clone(), columns, batch.len())
+    };
+    let batches = again(ruby, || Ok(this.batches.iter().map(copied).collect::<crossdock::Result<_>>()?))?;
+    RubyTable::new(this.schema.clone(), batches)
+}
+
 /// The elements of each column in these rows, which Ruby code has checked.
 fn values(ruby: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RArray> {
     let (this, all) = (this.content(ruby)?, ruby.ary_new());
@@ -310,6 +322,7 @@ pub(super) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     class.define_method("names", method!(column_names, 0))?;
     class.define_method("size", method!(size, 0))?;
     class.define_method("batches", method!(batches, 0))?;
+    class.define_method("copy", method!(copy, 0))?;
     class.define_method("to_records", method!(to_records, 0))?;
     class.define_method("release", method!(release, 0))?;
     class.define_method("released?", method!(is_released, 0))?;
