@@ -1,13 +1,15 @@
-/* Crossdock for C++: classes for the handles of crossdock.h, which free them and throw exceptions. Header only; requires
- * C++17. Uses std::span and std::mdspan if the compiler has them. To use another mdspan (of Kokkos, of CUDA's C++
- * library), include its header first and define XD_MDSPAN_NAMESPACE as its namespace.
+/* Crossdock for C++: classes for the handles of crossdock.h, which free them and throw exceptions.
+ * Header only; requires C++17. Uses std::span and std::mdspan if the compiler has them. To use another
+ * mdspan (of Kokkos, of CUDA's C++ library), include its header first and define XD_MDSPAN_NAMESPACE
+ * as its namespace.
  *
  *   auto array = crossdock::array::zeros<double>({2, 3});
  *   auto view = array.write<double, 2>();
  *   view(1, 2) = 7;
  *
- * Objects are moved, not copied; `clone()` returns another handle. Failures throw crossdock::error, whose kind() is one of
- * XD_ERROR_*. Arrays and views keep their memory alive, so they may outlive the objects that they were made from. */
+ * Objects are moved, not copied; `clone()` returns another handle. Failures throw crossdock::error,
+ * whose kind() is one of XD_ERROR_*. Arrays and views keep their memory alive, so they may outlive the
+ * objects that they were made from. */
 
 #ifndef CROSSDOCK_HPP
 #define CROSSDOCK_HPP
@@ -90,7 +92,8 @@ auto call(F function, Arguments... arguments) {
 inline const char *text(const std::string &whole) {
   const std::size_t end = whole.find('\0');
   if (end != std::string::npos)
-    throw error(XD_ERROR_ARGUMENT, "the text of " + std::to_string(whole.size()) + " bytes has a zero byte at " + std::to_string(end));
+    throw error(XD_ERROR_ARGUMENT, "the text of " + std::to_string(whole.size()) + " bytes has a zero byte at " +
+                std::to_string(end));
   return whole.c_str();
 }
 
@@ -156,10 +159,13 @@ class dtype {
 
   /* From a dtype's name or NumPy's spelling, from Ruby's spelling, or from a C++ type. */
   static dtype parse(const std::string &typestr) { return dtype(detail::call(xd_dtype_parse, detail::text(typestr))); }
-  static dtype parse_pack(const std::string &pack) { return dtype(detail::call(xd_dtype_parse_pack, detail::text(pack))); }
+  static dtype parse_pack(const std::string &pack) {
+    return dtype(detail::call(xd_dtype_parse_pack, detail::text(pack)));
+  }
   template <class T>
   static dtype of() {
-    return dtype(detail::call(xd_dtype_from_dlpack, detail::code_of<T>(), static_cast<std::uint8_t>(8 * sizeof(T)), std::uint16_t{1}));
+    return dtype(detail::call(xd_dtype_from_dlpack, detail::code_of<T>(), static_cast<std::uint8_t>(8 * sizeof(T)),
+                              std::uint16_t{1}));
   }
 
   dtype clone() const { return dtype(detail::call(xd_dtype_clone, get())); }
@@ -238,14 +244,17 @@ class buffer {
   explicit buffer(xd_buffer_t *taken) noexcept : handle_(taken) {}
 
   static buffer zeroed(std::size_t nbytes) { return buffer(detail::call(xd_buffer_alloc, nbytes)); }
-  static buffer copy_of(const void *bytes, std::size_t nbytes) { return buffer(detail::call(xd_buffer_copy, bytes, nbytes)); }
+  static buffer copy_of(const void *bytes, std::size_t nbytes) {
+    return buffer(detail::call(xd_buffer_copy, bytes, nbytes));
+  }
 
   /* The memory of an owner, in place: `owner` is moved, and destroyed after the last handle or lease. */
   template <class Owner>
   static buffer adopt(void *data, std::size_t nbytes, Owner owner, std::int32_t birth = XD_BIRTH_SOLE) {
     auto held = std::make_unique<Owner>(std::move(owner));
     auto release = [](void *context) { delete static_cast<Owner *>(context); };
-    return buffer(detail::call(xd_buffer_adopt, data, nbytes, birth, static_cast<void (*)(void *)>(release), static_cast<void *>(held.release())));
+    return buffer(detail::call(xd_buffer_adopt, data, nbytes, birth, static_cast<void (*)(void *)>(release),
+                               static_cast<void *>(held.release())));
   }
 
   /* A vector's memory, in place. */
@@ -260,7 +269,9 @@ class buffer {
   }
 
   buffer clone() const { return buffer(detail::call(xd_buffer_clone, get())); }
-  buffer slice(std::size_t offset, std::size_t nbytes) const { return buffer(detail::call(xd_buffer_slice, get(), offset, nbytes)); }
+  buffer slice(std::size_t offset, std::size_t nbytes) const {
+    return buffer(detail::call(xd_buffer_slice, get(), offset, nbytes));
+  }
   buffer readonly() const { return buffer(detail::call(xd_buffer_readonly, get())); }
   std::size_t nbytes() const noexcept { return xd_buffer_nbytes(get()); }
   bool is_readonly() const noexcept { return xd_buffer_is_readonly(get()); }
@@ -370,7 +381,8 @@ class view {
     else
       first_ = static_cast<std::byte *>(lease_.mutable_data());
     if (!is_aligned())
-      throw error(XD_ERROR_ALIGNMENT, "an element does not lie at a multiple of the alignment of its type: copy the array");
+      throw error(XD_ERROR_ALIGNMENT,
+                  "an element does not lie at a multiple of the alignment of its type: copy the array");
   }
 
   const std::array<ssize_t, N> &shape() const noexcept { return shape_; }
@@ -458,7 +470,8 @@ class view {
       if (shape_[axis] < 2 || size() == 0)
         continue;
       if (strides_[axis] <= 0 || strides_[axis] % itemsize != 0)
-        throw error(XD_ERROR_LAYOUT, "mdspan asks for strides that are positive multiples of " + std::to_string(itemsize) +
+        throw error(XD_ERROR_LAYOUT, "mdspan asks for strides that are positive multiples of " +
+                                         std::to_string(itemsize) +
                                          " bytes, and that of axis " + std::to_string(axis) + " is " +
                                          std::to_string(strides_[axis]) + ": copy the array");
       steps[axis] = strides_[axis] / itemsize;
@@ -469,7 +482,8 @@ class view {
     for (std::size_t axis = 1; axis < count; axis++)
       if (stepped[axis].first < stepped[axis - 1].first * stepped[axis - 1].second)
         throw error(XD_ERROR_LAYOUT, "mdspan asks for strides that lead beyond what smaller ones reach, and that of " +
-                                         std::to_string(stepped[axis].first * itemsize) + " bytes does not: copy the array");
+                                         std::to_string(stepped[axis].first * itemsize) +
+                                         " bytes does not: copy the array");
     return steps;
   }
 #endif
@@ -483,8 +497,8 @@ class view {
 
   void check(ssize_t index, std::size_t axis) const {
     if (index < 0 || index >= shape_[axis])
-      throw error(XD_ERROR_BOUNDS, "index " + std::to_string(index) + " is out of bounds for axis " + std::to_string(axis) +
-                                       " of length " + std::to_string(shape_[axis]));
+      throw error(XD_ERROR_BOUNDS, "index " + std::to_string(index) + " is out of bounds for axis " +
+                                       std::to_string(axis) + " of length " + std::to_string(shape_[axis]));
   }
 
   lease lease_;
@@ -519,10 +533,13 @@ class array {
     return array(detail::call(xd_array_from_buffer, buffer.get(), dtype.get(), shape.size(), shape.data(),
                               static_cast<const ssize_t *>(nullptr), std::size_t{0}));
   }
-  static array from_buffer(const buffer &buffer, const dtype &dtype, const extents &shape, const extents &strides, std::size_t offset) {
+  static array from_buffer(const buffer &buffer, const dtype &dtype, const extents &shape, const extents &strides,
+                           std::size_t offset) {
     if (shape.size() != strides.size())
-      throw error(XD_ERROR_SHAPE, std::to_string(shape.size()) + " lengths and " + std::to_string(strides.size()) + " strides");
-    return array(detail::call(xd_array_from_buffer, buffer.get(), dtype.get(), shape.size(), shape.data(), strides.data(), offset));
+      throw error(XD_ERROR_SHAPE, std::to_string(shape.size()) + " lengths and " + std::to_string(strides.size()) +
+                  " strides");
+    return array(detail::call(xd_array_from_buffer, buffer.get(), dtype.get(), shape.size(), shape.data(),
+                              strides.data(), offset));
   }
   /* A vector's elements, in place. */
   template <class T>
@@ -545,7 +562,9 @@ class array {
   static array from_object(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
     return array(detail::call(xd_array_from_object, object, flags));
   }
-  static array from_dlpack(DLManagedTensorVersioned *tensor) { return array(detail::call(xd_array_from_dlpack, tensor)); }
+  static array from_dlpack(DLManagedTensorVersioned *tensor) {
+    return array(detail::call(xd_array_from_dlpack, tensor));
+  }
   /* From a column of Arrow without nulls. Both structs are consumed. */
   static array from_arrow(ArrowSchema *schema, ArrowArray *column) {
     return array(detail::call(xd_array_from_arrow, schema, column, static_cast<xd_array_t **>(nullptr)));
@@ -564,17 +583,25 @@ class array {
   std::uintptr_t address() const noexcept { return xd_array_address(get()); }
 
   /* Views of the same elements. */
-  array at(const std::string &subscript) const { return array(detail::call(xd_array_at, get(), detail::text(subscript))); }
+  array at(const std::string &subscript) const {
+    return array(detail::call(xd_array_at, get(), detail::text(subscript)));
+  }
   array slice(std::initializer_list<xd_slice> slices) const {
     return array(detail::call(xd_array_slice, get(), slices.size(), slices.begin()));
   }
   array field(const std::string &name) const { return array(detail::call(xd_array_field, get(), detail::text(name))); }
   array transpose() const { return array(detail::call(xd_array_transpose, get())); }
-  array permute(const extents &axes) const { return array(detail::call(xd_array_permute, get(), axes.size(), axes.data())); }
-  array reshape(const extents &shape) const { return array(detail::call(xd_array_reshape, get(), shape.size(), shape.data())); }
+  array permute(const extents &axes) const {
+    return array(detail::call(xd_array_permute, get(), axes.size(), axes.data()));
+  }
+  array reshape(const extents &shape) const {
+    return array(detail::call(xd_array_reshape, get(), shape.size(), shape.data()));
+  }
   array flatten() const { return array(detail::call(xd_array_flatten, get())); }
   array reverse(std::size_t axis) const { return array(detail::call(xd_array_reverse, get(), axis)); }
-  array windows(const extents &window) const { return array(detail::call(xd_array_windows, get(), window.size(), window.data())); }
+  array windows(const extents &window) const {
+    return array(detail::call(xd_array_windows, get(), window.size(), window.data()));
+  }
   array blocks(const extents &block) const {
     return array(detail::call(xd_array_blocks, get(), block.size(), block.data()));
   }
@@ -599,12 +626,17 @@ class array {
 
   /* Other places: devices, and other processes. */
   crossdock::place place() const noexcept { return {xd_array_device_kind(get()), xd_array_device_ordinal(get())}; }
-  array to_device(crossdock::place where) const { return array(detail::call(xd_array_to_device, get(), where.kind, where.ordinal)); }
+  array to_device(crossdock::place where) const {
+    return array(detail::call(xd_array_to_device, get(), where.kind, where.ordinal));
+  }
   /* Returns when the copy is queued. A lease for the CPU waits for it. */
   array to_device(crossdock::place where, const stream &in) const {
-    return array(detail::call(xd_array_to_device_in, get(), where.kind, where.ordinal, in.get(), static_cast<xd_event_t **>(nullptr)));
+    return array(detail::call(xd_array_to_device_in, get(), where.kind, where.ordinal, in.get(),
+                              static_cast<xd_event_t **>(nullptr)));
   }
-  array to_shared(std::int32_t order = XD_ROW_MAJOR) const { return array(detail::call(xd_array_to_shared, get(), order)); }
+  array to_shared(std::int32_t order = XD_ROW_MAJOR) const {
+    return array(detail::call(xd_array_to_shared, get(), order));
+  }
   void send(int socket, std::int32_t lease = XD_LEASE_SHARE, std::uint32_t flags = XD_EXPORT_IN_PLACE) const {
     detail::call(xd_array_send, get(), socket, lease, flags);
   }
@@ -737,7 +769,9 @@ class contents {
     return list;
   }
   array operator[](std::size_t index) const { return array(detail::call(xd_contents_array, get(), index)); }
-  array operator[](const std::string &name) const { return array(detail::call(xd_contents_get, get(), detail::text(name))); }
+  array operator[](const std::string &name) const {
+    return array(detail::call(xd_contents_get, get(), detail::text(name)));
+  }
   const xd_contents_t *get() const noexcept { return handle_.get(); }
 
  private:
@@ -818,7 +852,8 @@ class receiver {
     xd_array_t *found = detail::call(xd_receiver_receive, handle_.get(), timeout_ms);
     return found == nullptr ? std::nullopt : std::optional<array>(array(found));
   }
-  /* The same for a table, as a reader of its batches. Throws XD_ERROR_UNSUPPORTED for an array, which is then dropped. */
+  /* The same for a table, as a reader of its batches. Throws XD_ERROR_UNSUPPORTED for an array, which
+   * is then dropped. */
   std::optional<reader> receive_table(std::int64_t timeout_ms = XD_FOREVER) const;
   std::uint64_t missed() const noexcept { return xd_receiver_missed(handle_.get()); }
 
@@ -829,8 +864,8 @@ class receiver {
 /* A stream of arrays between processes. */
 class channel {
  public:
-  channel(std::size_t slots, std::size_t slot_nbytes, std::int32_t delivery = XD_DELIVERY_EACH, bool drop_oldest = false,
-          const std::string &name = "")
+  channel(std::size_t slots, std::size_t slot_nbytes, std::int32_t delivery = XD_DELIVERY_EACH,
+          bool drop_oldest = false, const std::string &name = "")
       : handle_(detail::call(xd_channel_new, detail::text(name), slots, slot_nbytes, delivery, drop_oldest)) {}
   static channel open(int fd) { return channel(detail::call(xd_channel_open, fd)); }
 
@@ -872,7 +907,8 @@ class schema {
  private:
   std::string text(const char *found, std::size_t index) const {
     if (found == nullptr)
-      throw error(XD_ERROR_BOUNDS, "column " + std::to_string(index) + " is out of bounds for " + std::to_string(size()) + " columns");
+      throw error(XD_ERROR_BOUNDS, "column " + std::to_string(index) + " is out of bounds for " +
+                  std::to_string(size()) + " columns");
     return found;
   }
 
@@ -911,7 +947,9 @@ class column {
     return column(detail::call(xd_column_from_arrow, schema, array, checks));
   }
   /* Fills in both structs, which the consumer releases. */
-  void to_arrow(ArrowSchema *schema, ArrowArray *array) const { detail::call(xd_column_to_arrow, get(), schema, array); }
+  void to_arrow(ArrowSchema *schema, ArrowArray *array) const {
+    detail::call(xd_column_to_arrow, get(), schema, array);
+  }
 
   column clone() const { return column(detail::call(xd_column_clone, get())); }
   std::size_t size() const noexcept { return xd_column_len(get()); }
@@ -925,9 +963,13 @@ class column {
   }
 
   /* In place. Throws XD_ERROR_VALUE if elements are null. */
-  crossdock::array array() const { return crossdock::array(detail::call(xd_column_array, get(), static_cast<xd_array_t **>(nullptr))); }
+  crossdock::array array() const {
+    return crossdock::array(detail::call(xd_column_array, get(), static_cast<xd_array_t **>(nullptr)));
+  }
   crossdock::text text() const { return crossdock::text(detail::call(xd_column_text, get())); }
-  column slice(std::size_t start, std::size_t len) const { return column(detail::call(xd_column_slice, get(), start, len)); }
+  column slice(std::size_t start, std::size_t len) const {
+    return column(detail::call(xd_column_slice, get(), start, len));
+  }
   column compact() const { return column(detail::call(xd_column_compact, get())); }
   value operator[](std::size_t index) const {
     xd_value taken;
@@ -954,7 +996,8 @@ class batch {
     std::vector<const xd_column_t *> list;
     for (const column &column : columns)
       list.push_back(column.get());
-    return batch(detail::call(xd_batch_from_columns, list.size(), static_cast<const xd_column_t *const *>(list.data())));
+    return batch(detail::call(xd_batch_from_columns, list.size(),
+                              static_cast<const xd_column_t *const *>(list.data())));
   }
   /* Consumes both structs. */
   static batch from_arrow(ArrowSchema *schema, ArrowArray *array, std::int32_t checks = XD_CHECKS_SHAPE) {
@@ -968,8 +1011,12 @@ class batch {
   std::size_t columns() const noexcept { return xd_batch_column_count(get()); }
   crossdock::schema schema() const { return crossdock::schema(detail::call(xd_batch_schema, get())); }
   column operator[](std::size_t index) const { return column(detail::call(xd_batch_column, get(), index)); }
-  column operator[](const std::string &name) const { return column(detail::call(xd_batch_column_named, get(), detail::text(name))); }
-  batch slice(std::size_t start, std::size_t len) const { return batch(detail::call(xd_batch_slice, get(), start, len)); }
+  column operator[](const std::string &name) const {
+    return column(detail::call(xd_batch_column_named, get(), detail::text(name)));
+  }
+  batch slice(std::size_t start, std::size_t len) const {
+    return batch(detail::call(xd_batch_slice, get(), start, len));
+  }
   batch select(const std::vector<std::size_t> &indices) const {
     return batch(detail::call(xd_batch_select, get(), indices.size(), indices.data()));
   }
@@ -993,7 +1040,8 @@ class reader {
     std::vector<const xd_batch_t *> list;
     for (const batch &batch : batches)
       list.push_back(batch.get());
-    return reader(detail::call(xd_reader_from_batches, list.size(), static_cast<const xd_batch_t *const *>(list.data())));
+    return reader(detail::call(xd_reader_from_batches, list.size(),
+                               static_cast<const xd_batch_t *const *>(list.data())));
   }
   /* Of an Arrow IPC file. */
   static reader open(const std::string &path, const xd_open_options &options = {}) {
@@ -1034,7 +1082,8 @@ inline void sender::send(const std::vector<batch> &copied, std::int64_t timeout_
   std::vector<const xd_batch_t *> list;
   for (const batch &batch : copied)
     list.push_back(batch.get());
-  detail::call(xd_sender_send_table, handle_.get(), list.size(), static_cast<const xd_batch_t *const *>(list.data()), timeout_ms);
+  detail::call(xd_sender_send_table, handle_.get(), list.size(), static_cast<const xd_batch_t *const *>(list.data()),
+               timeout_ms);
 }
 
 inline std::optional<reader> receiver::receive_table(std::int64_t timeout_ms) const {
@@ -1068,7 +1117,8 @@ class memory_view {
   value item(Indices... indices) const {
     const std::array<ssize_t, sizeof...(Indices)> index{static_cast<ssize_t>(indices)...};
     if (static_cast<ssize_t>(index.size()) != held_.ndim)
-      throw error(XD_ERROR_SHAPE, std::to_string(index.size()) + " indices for " + std::to_string(held_.ndim) + " axes");
+      throw error(XD_ERROR_SHAPE, std::to_string(index.size()) + " indices for " + std::to_string(held_.ndim) +
+                  " axes");
     if (xd_memory_view_get_item_pointer(&held_, index.data()) == nullptr)
       throw error(XD_ERROR_BOUNDS, xd_last_refusal());
     return value(xd_memory_view_get_item(&held_, index.data()));
@@ -1078,7 +1128,8 @@ class memory_view {
   void set_item(const xd_value &number, Indices... indices) const {
     const std::array<ssize_t, sizeof...(Indices)> index{static_cast<ssize_t>(indices)...};
     if (static_cast<ssize_t>(index.size()) != held_.ndim)
-      throw error(XD_ERROR_SHAPE, std::to_string(index.size()) + " indices for " + std::to_string(held_.ndim) + " axes");
+      throw error(XD_ERROR_SHAPE, std::to_string(index.size()) + " indices for " + std::to_string(held_.ndim) +
+                  " axes");
     detail::call(xd_memory_view_set_item, &get(), index.data(), &number);
   }
 

@@ -73,11 +73,13 @@ static inline const xdr_api *xdr_api_get(void)
   if (found == NULL) {
     rb_require("crossdock");
     VALUE holder = rb_const_get(rb_path2class("Crossdock"), rb_intern("API"));
-    if (!RB_TYPE_P(holder, T_DATA) || !RTYPEDDATA_P(holder) || strcmp(RTYPEDDATA_TYPE(holder)->wrap_struct_name, XDR_API_TYPE) != 0)
+    if (!RB_TYPE_P(holder, T_DATA) || !RTYPEDDATA_P(holder) ||
+        strcmp(RTYPEDDATA_TYPE(holder)->wrap_struct_name, XDR_API_TYPE) != 0)
       rb_raise(rb_eTypeError, "Crossdock::API is no table of functions");
     const xdr_api *api = (const xdr_api *)DATA_PTR(holder);
     if (api->version < XDR_API_VERSION || api->nbytes < sizeof *api)
-      rb_raise(rb_eLoadError, "the gem crossdock has version %u of its functions, and this extension needs %u", api->version, XDR_API_VERSION);
+      rb_raise(rb_eLoadError, "the gem crossdock has version %u of its functions, and this extension needs %u",
+               api->version, XDR_API_VERSION);
     found = api;
   }
   return found;
