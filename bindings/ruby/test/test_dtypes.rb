@@ -62,6 +62,11 @@ class TestDtypes < Test::Unit::TestCase
     assert_match(/dtype: -2 is negative/, message_of(RangeError) { dtype([:int8, [2, -2]]) })
   end
 
+  def test_a_wrong_text_is_explained_as_a_template_too
+    assert_match(/no template of MemoryView either: byte 2.*'o'/, message_of(ArgumentError) { dtype("iqo") })
+    assert_no_match(/template/, message_of(ArgumentError) { dtype(:flaot32) })
+  end
+
   def test_sub_arrays_are_elements_of_nested_arrays
     pairs = [[1, 2], [3, 4], [5, 6]]
     array = Crossdock::Array.new(pairs, dtype: [:int16, 2])

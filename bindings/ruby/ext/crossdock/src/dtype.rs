@@ -11,10 +11,12 @@
 //! NumPy's spellings with a width come first (`"i4"` is `:int32`); single letters are those of
 //! `pack` (`"l"` has 4 bytes).
 
+use std::fmt::Write as _;
+
 use crossdock::bindings::MAX_DEPTH;
 use crossdock::bindings::dialect::pack;
 use crossdock::element::{DType, DTypeKind, Field};
-use magnus::{Integer, RArray, RClass, RHash, RModule, Ruby, Value, function, prelude::*};
+use magnus::{Integer, RArray, RClass, RHash, RModule, RString, Ruby, Value, function, prelude::*};
 
 use crate::error::{CROSSDOCK, Failure, Result, text};
 use crate::lengths;
@@ -60,7 +62,15 @@ fn parse(ruby: &Ruby, value: Value, packing: Packing, depth: usize) -> Result<DT
     let spelling: String = value.funcall("to_s", ())?;
     spelling.parse::<DType>().or_else(|error| match of_template(&spelling) {
         Some(dtype) => dtype,
-        None => Err(Failure::argument(ruby, format!("dtype: {}", text(&error)))),
+        None => {
+            let mut why = format!("dtype: {}", text(&error));
+            if RString::from_value(value).is_some()
+                && let Err(error) = pack::parse(spelling.as_bytes())
+            {
+                _ = write!(why, "; it is no template of MemoryView either: {error}");
+            }
+            Err(Failure::argument(ruby, why))
+        }
     })
 }
 
