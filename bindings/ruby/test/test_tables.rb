@@ -142,6 +142,10 @@ class TestTables < Test::Unit::TestCase
     assert_equal({ "name" => nil, "price" => 0.5 }, table[1])
     assert_equal({ "name" => "wäsher", "price" => 0.125 }, table[-1])
     assert_equal({ "name" => ["bolt", nil, "wäsher"], "price" => PRICES }, table.to_h)
+    assert_equal [table[-1], [table[1], table[2]], table.to_a, []], [table.last, table.last(2), table.last(9), table.last(0)]
+    assert_equal [0.125, PRICES.last(2), nil, []], [table["price"].last, table["price"].last(2), table[3..]["price"].last, table[3..].last(1)]
+    assert_equal [nil, nil], [table[3..].last, table["name"][1, 1].last]
+    [table, table["name"]].each { |part| assert_raise(ArgumentError) { part.last(-1) } }
     assert_equal PRICES, table.map { |row| row["price"] }
     assert_equal 3, table.each_row.size
     assert_equal ["wäsher"], table.select { |row| row["price"] < 0.2 }.map { |row| row["name"] }

@@ -99,6 +99,16 @@ module Crossdock
       at(RowRange.index(index, size))
     end
 
+    # The last element, or an Array of the last ones. ({#first} is Enumerable's.)
+    # @param count [Integer, nil]
+    # @return [Object, ::Array]
+    def last(count = nil)
+      return (at(size - 1) unless size.zero?) if count.nil?
+      raise ArgumentError, "count: #{count} is negative" if count.negative?
+
+      part([size - count, 0].max, count).to_a
+    end
+
     # @yieldparam element [Object] the elements as {#to_a} gives them, of which a block is converted
     #   at a time
     # @return [self, Enumerator] an Enumerator without a block

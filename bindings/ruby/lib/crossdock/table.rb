@@ -167,6 +167,16 @@ module Crossdock
 
     alias each each_row
 
+    # The last row, or an Array of the last ones. ({#first} is Enumerable's.)
+    # @param count [Integer, nil]
+    # @return [Hash{String => Object}, ::Array<Hash>, nil]
+    def last(count = nil)
+      return (self[-1] unless size.zero?) if count.nil?
+      raise ArgumentError, "count: #{count} is negative" if count.negative?
+
+      rows([size - count, 0].max, count).to_a
+    end
+
     # @return [Hash{String => ::Array}] the elements of each column, as {Column#to_a} gives them
     # @raise [Error] if several columns have one name
     def to_h
