@@ -148,7 +148,7 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     }
     run.exec(run.door.command("chmod", "-R u+rwX,go+rX,go-w").arg(&root))?;
-    let mut deb = run.door.command("dpkg-deb", "--root-owner-group -Zxz --build");
+    let mut deb = run.door.command("dpkg-deb", "--root-owner-group -Zxz -z3 --threads-max=1 --build");
     deb.arg(&root).arg(dist.out.join(format!("{name}.deb")));
     run.exec(dist.prepare(run.door, &mut deb))
 }

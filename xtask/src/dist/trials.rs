@@ -127,7 +127,8 @@ pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 /// The gem with its extension, in a Debian with Ruby 3.1 and without Rust.
 pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::debian(run, dist)?;
-    fs::copy(dist.artefact("crossdock-", "-linux-gnu.gem")?, root.work().join("crossdock.gem"))?;
+    let gem = dist.artefact(&format!("crossdock-{}-", dist.version), ".gem")?;
+    fs::copy(gem, root.work().join("crossdock.gem"))?;
     fs::write(root.work().join("program.rb"), session(run.door)?)?;
     let script = "gem install --quiet --local --no-document crossdock.gem; ruby program.rb";
     says(run, &mut root.command(run, script), "[[3, 2, 1], [6, 5, 4]]")
