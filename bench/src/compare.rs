@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crossdock_measure::record::{self, Line};
-use crossdock_measure::{MEMCPY, MEMSET};
+use crossdock_measure::{BEST_COPY, MEMCPY, MEMSET};
 
 use crate::runs::{Runs, runs};
 use crate::{Result, record_of, tour};
@@ -156,7 +156,8 @@ fn kernels(all: &[Runs]) -> String {
         let others = || {
             of_table.iter().copied().filter(|runs| {
                 let case = runs.last().case.as_str();
-                case != limit && case != MEMCPY && !COLUMNS.contains(&case) && !case.starts_with("crossdock")
+                let is_limit = [limit, MEMCPY, BEST_COPY].contains(&case);
+                !is_limit && !COLUMNS.contains(&case) && !case.starts_with("crossdock")
             })
         };
         let best = |is_of_column: fn(&str) -> bool| {

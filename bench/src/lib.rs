@@ -8,6 +8,7 @@ mod arrow;
 mod c_interface;
 mod companion;
 mod compare;
+mod first_use;
 mod formats;
 mod hand_over;
 mod harness;
@@ -17,6 +18,7 @@ mod memory;
 mod picture;
 mod runs;
 mod shared;
+mod small;
 mod tables;
 mod threads;
 mod tour;
@@ -67,6 +69,8 @@ fn measures() -> impl Iterator<Item = Measure> {
         c_interface::MEASURES,
         memory::MEASURES,
         arrays::MEASURES,
+        small::MEASURES,
+        first_use::MEASURES,
         tables::MEASURES,
         shared::MEASURES,
     ];
@@ -99,6 +103,9 @@ pub fn serve() -> ExitCode {
 fn main(args: &[&str]) -> Result {
     if let ["--resident", owner] = args {
         return memory::resident::child(owner);
+    }
+    if args == [first_use::ARGUMENT] {
+        return first_use::child();
     }
     if let ["--here", name] = args {
         let measure = measures().find(|measure| measure.name == *name).ok_or("there is no such table")?;

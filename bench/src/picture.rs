@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crossdock_measure::MEMCPY;
 use crossdock_measure::record::Line;
+use crossdock_measure::{BEST_COPY, MEMCPY};
 
 /// Crossdock's bars: the case, the colour, and the position of the bar within a row.
 const BARS: [(&str, &str, f64, f64); 3] = [
@@ -74,7 +74,7 @@ pub(crate) fn draw(lines: &[&Line]) -> Option<String> {
                 bar(&mut svg, line, colour, y + top, thick);
             }
         }
-        for line in of_table().filter(|line| line.case != MEMCPY && !line.case.starts_with("crossdock")) {
+        for line in of_table().filter(|line| is_peer(&line.case)) {
             dot(&mut svg, line, y + ROW / 2.0);
         }
     }
@@ -130,6 +130,11 @@ fn title(line: &Line) -> String {
     let ratio = line.ratio(MEMCPY).unwrap_or_default();
     let words = format!("{}, {}: {ratio:.2} ({:.1} {})", line.table, line.case, line.figure, line.unit);
     format!("<title>{}</title>", escaped(&words))
+}
+
+/// Whether a case belongs to a library that does the same work: neither a limit nor Crossdock.
+fn is_peer(case: &str) -> bool {
+    ![MEMCPY, BEST_COPY].contains(&case) && !case.starts_with("crossdock")
 }
 
 /// The legend, for the participants.

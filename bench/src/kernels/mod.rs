@@ -1,4 +1,5 @@
-//! Kernels beside `memcpy` and beside the usual alternatives, for the works of `crossdock-measure`.
+//! Kernels beside `memcpy`, beside the library's best copy, and beside the usual alternatives, for
+//! the works of `crossdock-measure`.
 
 mod crates;
 pub(crate) mod native;
@@ -11,7 +12,8 @@ mod typed;
 use std::time::Duration;
 
 use crossdock_measure::{
-    Crossdock, Engine, Into, Limits, MEMCPY, MEMSET, Memcpy, Memset, Operation, Task, WORKS, Work, WorkReach,
+    BEST_COPY, BestCopy, Crossdock, Engine, Into, Limits, MEMCPY, MEMSET, Memcpy, Memset, Operation, Task,
+    WORKS, Work, WorkReach,
 };
 
 use crate::arrow::Arrow;
@@ -38,6 +40,7 @@ pub(crate) fn measures() -> impl Iterator<Item = Measure> {
 fn engines() -> Result<Vec<Box<dyn Engine>>> {
     let mut engines: Vec<Box<dyn Engine>> = vec![
         Box::new(Memcpy),
+        Box::new(BestCopy),
         Box::new(Crossdock::new(ONE, 1, Into::Target)),
         Box::new(Crossdock::new(TWO, 2, Into::Target)),
         Box::new(Crossdock::new(NEW, 1, Into::New)),
@@ -74,18 +77,22 @@ fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
         });
     }
     let scale = Scale::gigabytes(task.nbytes());
-    let table = harness::measure_within(LIMITS, measure.name, scale, &[MEMCPY, MEMSET, ONE], cases)?;
+    let table =
+        harness::measure_within(LIMITS, measure.name, scale, &[MEMCPY, MEMSET, BEST_COPY, ONE], cases)?;
     Ok(table.with_bars())
 }
 
 /// The target of one of Crossdock's cases.
 fn reach(work: &Work, name: &str) -> Option<Reach> {
-    let WorkReach { one, two, gigabytes } = work.reach;
+    let WorkReach { one, two, best } = work.reach;
     match (work.operation, name) {
         // The target of a new array is compared with an existing array.
         (Operation::New, NEW) => Some(Reach::ratio(one?, ONE)),
         (Operation::New, _) => None,
-        (_, ONE) => gigabytes.map(Reach::value).or(Some(Reach::ratio(one?, MEMCPY))),
+        (_, ONE) => match best {
+            Some(best) => Some(Reach::ratio(best, BEST_COPY)),
+            None => Some(Reach::ratio(one?, MEMCPY)),
+        },
         (_, TWO) => Some(Reach::ratio(two?, MEMCPY)),
         _ => None,
     }

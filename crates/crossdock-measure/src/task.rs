@@ -14,6 +14,8 @@ use crate::{Operation, Result, Work};
 
 /// Extents up to this one do not shrink: they are an essential part of the work.
 const SMALL: usize = 16;
+/// The bytes of a cache line.
+const LINE: usize = 64;
 /// The minimum of larger extents after shrinking.
 const LEAST: usize = 32;
 
@@ -102,6 +104,12 @@ impl Task {
         self.source.nbytes().midpoint(self.target.nbytes())
     }
 
+    /// The mean of the bytes that are touched: of the target, and of the whole cache lines that
+    /// the source has elements in.
+    pub fn touched_nbytes(&self) -> usize {
+        touched_nbytes(&self.source).midpoint(self.target.nbytes())
+    }
+
     /// Whether the target equals the source's memory, byte for byte.
     pub fn is_plain_copy(&self) -> bool {
         let is_assigned = matches!(self.work.operation, Operation::Assign | Operation::AssignAndRead);
@@ -177,6 +185,28 @@ impl Task {
             self.source.cast(self.target.dtype(), Order::RowMajor, Casting::Saturating)
         }
     }
+}
+
+/// The bytes of the cache lines in which an array has elements, if its first one begins a line.
+fn touched_nbytes(array: &DArray) -> usize {
+    let mut axes: Vec<(usize, usize)> = array
+        .strides()
+        .iter()
+        .map(|stride| stride.unsigned_abs())
+        .zip(array.shape().iter().copied())
+        .collect();
+    axes.sort_unstable();
+    // The bytes from the first element to the last one of a run without an unused line, and how
+    // many such runs there are.
+    let (mut run, mut runs) = (array.dtype().itemsize(), 1);
+    for (stride, len) in axes {
+        if stride <= run.next_multiple_of(LINE) {
+            run += stride * (len - 1);
+        } else {
+            runs *= len;
+        }
+    }
+    if runs == 1 { run } else { runs * run.next_multiple_of(LINE) }
 }
 
 /// A contiguous copy in other memory.
@@ -277,6 +307,22 @@ mod tests {
             task.spoil().unwrap();
             assert!(!task.is_done(task.target()).unwrap(), "{} is done, although nothing is left", work.name);
         }
+    }
+
+    #[test]
+    fn bytes_between_the_elements_are_touched_with_their_cache_line() {
+        let touched = |name: &str| {
+            let task = Task::new(WORKS.iter().find(|work| work.name == name).unwrap(), 64).unwrap();
+            (task.source().nbytes(), super::touched_nbytes(task.source()))
+        };
+        let (every_other, lines) = touched("f32 every other of 32 Mi");
+        assert_eq!(lines, 2 * every_other - 4);
+        let (field, lines) = touched("i64 field of 24-byte records, 4 Mi");
+        assert_eq!(lines, 3 * field - 16);
+        // Rows of 48 floats in rows of 64: the last of four lines is never touched.
+        assert_eq!(touched("f32 4096 rows of 4080, padded"), (64 * 48 * 4, 64 * 48 * 4));
+        let (all, lines) = touched("f64 256^3 permuted 201");
+        assert_eq!(lines, all);
     }
 
     #[test]
