@@ -17,7 +17,8 @@ extern "C" fn ask() {
 // SAFETY: the loader calls each function of this section once, before `main`; `ask` has the C ABI,
 // ignores the arguments, and needs nothing of the runtime.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
 static ASK: extern "C" fn() = ask;
 
 /// The error of a write to a closed standard output.

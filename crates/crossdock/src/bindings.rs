@@ -29,8 +29,8 @@ pub mod explain {
     };
 }
 
-/// A file that appears once it is complete, the header of `.npy` files, and the texts that name an
-/// array in a file.
+/// A file that appears once it is complete, the header of `.npy` files, the texts that name an
+/// array in a file, and the path of a descriptor.
 pub mod files {
     #[cfg(feature = "arrow-ipc")]
     pub use crate::exchange::files::arrow_ipc::outgoing_rows::{OutgoingRows, RowCounts};
@@ -40,6 +40,7 @@ pub mod files {
     pub use crate::exchange::files::outgoing::OutgoingArray;
     pub use crate::exchange::files::target::{Selected, Target};
     pub use crate::kernel::Rounding;
+    pub use crate::memory::os::files::path_of;
 }
 
 /// Loads, stores and copies of bytes that another thread, process or library may write meanwhile.

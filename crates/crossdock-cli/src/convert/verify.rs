@@ -1,6 +1,6 @@
 //! `--verify`: reads the output back, and compares it with the input, in parts.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use crossdock::bindings::files::{NewFile, OutgoingArray, release_pages};
 use crossdock::exchange::files::{Contents, OpenOptions};
@@ -18,7 +18,9 @@ pub(super) fn compare(
     options: OpenOptions,
     arrays: &[(String, OutgoingArray)],
 ) -> Result<()> {
-    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    let path = crossdock::bindings::files::path_of(file.as_fd()).map_err(|error| {
+        Failure::new(format_args!("it could not be read back: {}", crossdock::bindings::system_text(&error)))
+    })?;
     let contents = options.guarded(true).limit(u64::MAX).open_all(path)?;
     let nbytes = arrays.iter().map(|(_, outgoing)| outgoing.nbytes().unwrap_or(0));
     let bar = progress::comparing(nbytes.sum());

@@ -9,7 +9,7 @@ use crate::error::{Rejected, Result};
 use crate::io::position::{clamped, exact};
 use crate::io::stage::{DEVICE_NBYTES, HOST_NBYTES, copy_from_device};
 use crate::io::stream::{self, BufferStream, OpenBuffer};
-use crate::memory::os::{Advice, pages};
+use crate::memory::os::{PageAdvice, pages};
 use crate::memory::{LeaseKind, count_copied};
 
 /// Reads a buffer as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as zero-copy
@@ -259,7 +259,7 @@ impl BufferReader {
         let range = exact(offset, nbytes, self.nbytes())?;
         if !range.is_empty() && open.buffer.is_host() {
             let start = open.buffer.as_ptr().wrapping_add(range.start);
-            pages::advise(start, range.len(), Advice::WillNeed);
+            pages::advise(start, range.len(), PageAdvice::WillNeed);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use crate::buffer::Buffer;
 use crate::memory::Backing;
-use crate::memory::os::{Advice, pages};
+use crate::memory::os::{PageAdvice, pages};
 
 /// Pages of a map that are read one by one. As numbers: who reads the headers needs to be the only
 /// holder of the map.
@@ -20,14 +20,14 @@ impl PageByPage {
         let pages = Self { start: buffer.address(), nbytes: buffer.nbytes() };
         let is_map = buffer.backing() == Backing::File && pages.nbytes > 0;
         is_map.then(|| {
-            advise(pages.start, pages.nbytes, Advice::Random);
+            advise(pages.start, pages.nbytes, PageAdvice::Random);
             pages
         })
     }
 
     /// Reads ahead again. The map must still exist, or these pages are others' by now.
     pub(super) fn end(self) {
-        advise(self.start, self.nbytes, Advice::Normal);
+        advise(self.start, self.nbytes, PageAdvice::Normal);
     }
 }
 
@@ -36,10 +36,10 @@ pub(super) fn fetch(buffer: &Buffer, offset: usize, nbytes: usize) {
     let offset = offset.min(buffer.nbytes());
     let nbytes = nbytes.min(buffer.nbytes() - offset);
     if buffer.backing() == Backing::File && nbytes > 0 {
-        advise(buffer.address() + offset, nbytes, Advice::WillNeed);
+        advise(buffer.address() + offset, nbytes, PageAdvice::WillNeed);
     }
 }
 
-fn advise(start: usize, nbytes: usize, advice: Advice) {
+fn advise(start: usize, nbytes: usize, advice: PageAdvice) {
     pages::advise(std::ptr::without_provenance(start), nbytes, advice);
 }

@@ -21,13 +21,17 @@
 pub(crate) mod c_heap;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 mod types;
 #[cfg(unix)]
 mod unix;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{anonymous, attributes, files, pages, process, sockets, threads};
-pub(crate) use types::{Advice, FileState, Interest, PageAccess, Peer};
+#[cfg(target_os = "macos")]
+pub(crate) use macos::{anonymous, attributes, files, pages, process, sockets, threads};
+pub(crate) use types::{FileState, Interest, PageAccess, PageAdvice, Peer};
 #[cfg(all(test, unix, not(loom)))]
 pub(crate) use unix::testing;
 #[cfg(unix)]

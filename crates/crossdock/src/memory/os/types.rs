@@ -19,7 +19,7 @@ impl PageAccess {
 
 /// What the system should expect of the accesses to a range. It changes no byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Advice {
+pub(crate) enum PageAdvice {
     Normal,
     /// Reads nothing ahead.
     Random,

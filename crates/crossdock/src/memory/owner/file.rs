@@ -170,7 +170,7 @@ impl Mapped {
     }
 
     /// Adds the guard for files that shrink.
-    fn watched(mut self, writable: bool) -> Result<Self> {
+    pub(super) fn watched(mut self, writable: bool) -> Result<Self> {
         if let Some(mapping) = &self.mapping {
             let (offset, nbytes) = (self.offset, self.nbytes);
             let file = fault::FilePart { fd: self.fd.as_raw_fd(), offset, nbytes };

@@ -7,6 +7,9 @@
 //! | `F_SEAL_FUTURE_WRITE` | [`deny_new_writers`] | existing maps can write; no new writable map |
 //! | `F_SEAL_WRITE`, `F_SEAL_SEAL` | [`seal`] | no process can write it |
 //!
+//! A system without seals maps such memory behind the guard for files that shrink, and it is never
+//! constant.
+//!
 //! Seals belong to the memory, not to a descriptor or a process, and are never removed. Source:
 //! `fcntl(2)`, "File Sealing".
 //!
@@ -22,7 +25,7 @@ use crate::error::{Error, Kind, Result, system_text};
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
 use crate::memory::memfd::{is_out_of_memory, sized_memory};
-use crate::memory::os::anonymous::{self, MOST_NAME_NBYTES, add_seals, seals};
+use crate::memory::os::anonymous::{self, HAS_SEALS, MOST_NAME_NBYTES, add_seals, seals};
 use crate::memory::os::{files, pages};
 use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped};
@@ -79,6 +82,7 @@ pub(crate) fn map_shared_keeping<T: Send + 'static>(
 ) -> Result<Handle> {
     let (fd, birth) = check_shared(fd, offset, nbytes, false)?;
     let (mapped, ptr) = Mapped::new(fd, offset, nbytes, false, None)?;
+    let mapped = if HAS_SEALS { mapped } else { mapped.watched(false)? };
     let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::Shared };
     // SAFETY: clauses 1 to 3 of `adopt`, as in `map`: the region lies within the mapping, only
     // `mapped` unmaps it, and `check_shared` returns `Constant` only where it found `F_SEAL_WRITE`.
@@ -89,7 +93,7 @@ pub(crate) fn map_shared_keeping<T: Send + 'static>(
 /// who else may access the memory.
 fn check_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<(OwnedFd, Birth)> {
     let seals = seals(fd.as_fd());
-    if anonymous::HAS_SEALS && seals & anonymous::SEAL_SHRINK == 0 {
+    if HAS_SEALS && seals & anonymous::SEAL_SHRINK == 0 {
         return Err(Error::new(
             Kind::Unsupported,
             "the descriptor is not memory sealed against shrinking; map it as a file",
@@ -97,7 +101,7 @@ fn check_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Resu
     }
     match files::file_system(fd.as_fd()) {
         Some(ORDINARY_PAGES) => {}
-        _ if !anonymous::HAS_SEALS => {}
+        _ if !HAS_SEALS => {}
         Some(HUGE_PAGES) => return Err(Error::new(Kind::Unsupported, HUGE_PAGES_REFUSED)),
         other => {
             let text = match other {
@@ -266,6 +270,10 @@ impl PreparedSeal {
 /// The descriptor behind shared memory that has one of the wanted seals or can get it, and its
 /// present seals.
 fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
+    if !HAS_SEALS {
+        let text = "this system has no seals, so other processes can always write shared memory";
+        return Err(Error::new(Kind::Unsupported, text));
+    }
     let backing = handle.header().backing();
     let descriptor = if backing == Backing::Shared { publish(handle)? } else { None };
     let Some(descriptor) = descriptor else {
@@ -301,6 +309,8 @@ fn map(
     birth: Birth,
 ) -> Result<Handle> {
     let (keep, ptr) = Mapped::new(fd, offset, nbytes, writable, near)?;
+    // Without seals, another process may have made the memory, and may shrink it.
+    let keep = if HAS_SEALS { keep } else { keep.watched(writable)? };
     let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::Shared };
     // SAFETY: clause 1 of `adopt`: the region lies within the mapping, and a file's bytes are
     // initialised. Clause 2: only `keep` unmaps it. Clause 3: other processes may write the bytes,

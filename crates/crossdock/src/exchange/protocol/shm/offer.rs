@@ -162,11 +162,13 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
         let waited = sockets::wait(&mut receiver, Some(IDLE));
         if waited.is_ok() && !receiver[0].is_readable {
             let mut desk = DESK.lock();
-            if desk.as_ref().is_none_or(|desk| desk.offered.is_empty()) {
-                *desk = None;
-                return ptr::null_mut();
+            if desk.as_ref().is_some_and(|desk| !desk.offered.is_empty()) {
+                continue;
             }
-            continue;
+            if let Some(desk) = desk.take() {
+                sockets::remove_name(&name(&desk.head));
+            }
+            return ptr::null_mut();
         }
         match listener.accept() {
             // A receiver that fails finds out by the end of the connection.

@@ -3,9 +3,8 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-
-pub(crate) use crate::memory::os::unix::files::read_to;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
 
 /// The seals of the system. A receiver believes nothing of memory without them.
 pub(crate) const HAS_SEALS: bool = true;
@@ -36,7 +35,7 @@ pub(crate) fn sized(nbytes: u64, name: &CStr) -> io::Result<OwnedFd> {
     let file = File::from(growing(name)?);
     file.set_len(nbytes)?;
     let fd = OwnedFd::from(file);
-    add_seals(std::os::fd::AsFd::as_fd(&fd), SEAL_SHRINK | SEAL_GROW)?;
+    add_seals(fd.as_fd(), SEAL_SHRINK | SEAL_GROW)?;
     Ok(fd)
 }
 
@@ -79,4 +78,35 @@ pub(crate) unsafe fn discard(fd: BorrowedFd<'_>, offset: usize, nbytes: usize) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: `fd` is borrowed, so it is open, and no code uses the bytes (clause 1 of `# Safety`).
     unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as i64, nbytes as i64) };
+}
+
+/// Reads bytes of a file, which ends behind them or later, to memory.
+///
+/// # Safety
+///
+/// 1. `to` has `nbytes` bytes, which no other code accesses.
+pub(crate) unsafe fn read_to(
+    fd: BorrowedFd<'_>,
+    offset: u64,
+    to: NonNull<u8>,
+    nbytes: usize,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < nbytes {
+        // SAFETY: clause 1 of `# Safety`, and `done` is less than `nbytes`.
+        let rest = unsafe { to.add(done) };
+        let at = (offset + done as u64) as libc::off_t;
+        // SAFETY: the call writes at most `nbytes - done` bytes at `rest`, which has as many.
+        match unsafe { libc::pread(fd.as_raw_fd(), rest.as_ptr().cast(), nbytes - done, at) } {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read @ 1.. => done += read.unsigned_abs(),
+            _ => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
 }

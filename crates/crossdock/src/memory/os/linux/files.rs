@@ -4,10 +4,10 @@ use std::ffi::{CString, OsStr};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::memory::os::types::FileState;
 pub(crate) use crate::memory::os::unix::files::*;
@@ -20,6 +20,11 @@ pub(crate) fn reopen(fd: BorrowedFd<'_>, writable: bool) -> io::Result<OwnedFd> 
     let nbytes = path.position() as usize;
     let path = OsStr::from_bytes(&path.get_ref()[..nbytes]);
     OpenOptions::new().read(true).write(writable).open(path).map(OwnedFd::from)
+}
+
+/// A path that opens the file of a descriptor, whether it has a name or not.
+pub fn path_of(fd: BorrowedFd<'_>) -> io::Result<PathBuf> {
+    Ok(format!("/proc/self/fd/{}", fd.as_raw_fd()).into())
 }
 
 /// The device and inode of a file: the same for every descriptor of it, by whichever path it was
@@ -81,7 +86,7 @@ pub(crate) fn unnamed(folder: &Path, mode: u32) -> io::Result<File> {
 /// Links a file without a name to a name that must not exist.
 pub(crate) fn link_unnamed(file: &File, name: &Path) -> io::Result<()> {
     let to_text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
-    let from = to_text(format!("/proc/self/fd/{}", file.as_raw_fd()).as_bytes())?;
+    let from = to_text(path_of(file.as_fd())?.as_os_str().as_bytes())?;
     let to = to_text(name.as_os_str().as_bytes())?;
     let (here, how) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
     // SAFETY: `from` and `to` are `CString`s, which end with a NUL and live until the end of this

@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::ptr::NonNull;
 
 pub(crate) fn stat(fd: RawFd) -> io::Result<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
@@ -66,37 +65,6 @@ pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
 pub(crate) unsafe fn close(fd: RawFd) {
     // SAFETY: clause 1 of `# Safety`.
     unsafe { libc::close(fd) };
-}
-
-/// Reads bytes of a file, which ends behind them or later, to memory.
-///
-/// # Safety
-///
-/// 1. `to` has `nbytes` bytes, which no other code accesses.
-pub(crate) unsafe fn read_to(
-    fd: BorrowedFd<'_>,
-    offset: u64,
-    to: NonNull<u8>,
-    nbytes: usize,
-) -> io::Result<()> {
-    let mut done = 0;
-    while done < nbytes {
-        // SAFETY: clause 1 of `# Safety`, and `done` is less than `nbytes`.
-        let rest = unsafe { to.add(done) };
-        let at = (offset + done as u64) as libc::off_t;
-        // SAFETY: the call writes at most `nbytes - done` bytes at `rest`, which has as many.
-        match unsafe { libc::pread(fd.as_raw_fd(), rest.as_ptr().cast(), nbytes - done, at) } {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read @ 1.. => done += read.unsigned_abs(),
-            _ => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Opens a folder, and no link to one.

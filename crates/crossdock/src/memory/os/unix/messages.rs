@@ -16,8 +16,18 @@ pub(crate) const MOST_DESCRIPTORS: usize = 128;
 
 const _: () = assert!(MOST_DESCRIPTORS * size_of::<i32>() + 256 <= CONTROL_NBYTES);
 
-/// The control message with a pid descriptor, if the owner of the socket enabled it.
+/// The control message of Linux with a pid descriptor, if the owner of the socket enabled it.
+#[cfg(target_os = "linux")]
 const SCM_PIDFD: i32 = 4;
+#[cfg(not(target_os = "linux"))]
+const SCM_PIDFD: i32 = libc::SCM_RIGHTS;
+
+/// A closed peer raises no signal, and a new descriptor is closed when this process executes
+/// another program.
+#[cfg(target_os = "linux")]
+const FLAGS: [i32; 2] = [libc::MSG_NOSIGNAL, libc::MSG_CMSG_CLOEXEC];
+#[cfg(not(target_os = "linux"))]
+const FLAGS: [i32; 2] = [0, 0];
 
 /// A buffer for control messages, aligned for their headers.
 #[repr(C, align(8))]
@@ -57,6 +67,7 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>])
     if fds.len() > MOST_DESCRIPTORS {
         return Err(io::ErrorKind::InvalidInput.into());
     }
+    raise_no_signal(socket)?;
     let mut vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut control = Control([0; CONTROL_NBYTES]);
     let control_nbytes = if fds.is_empty() { 0 } else { write_rights(&mut control.0, fds) };
@@ -64,7 +75,7 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>])
     retry(|| {
         // SAFETY: the header points to one vector, which describes `bytes`, and to `control_nbytes`
         // bytes of `control`; all of them outlive the call, which only reads them.
-        unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) }
+        unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, FLAGS[0]) }
     })
 }
 
@@ -78,7 +89,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(us
         // SAFETY: the header points to one vector, which describes `room`, and to all bytes of
         // `control`; this function borrows both alone, and the call writes no more than their
         // lengths and the header.
-        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC) }
+        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, FLAGS[1]) }
     })?;
     let written = nbytes_of(header.msg_controllen).min(CONTROL_NBYTES);
     let mut beside = read_rights(&control.0[..written]);
@@ -140,7 +151,8 @@ fn read_rights(control: &[u8]) -> ReceivedDescriptors {
         let header = unsafe { head.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
         let len = nbytes_of(header.cmsg_len);
         let Some(data) = rest.get(HEAD..len) else { break };
-        if header.cmsg_level == libc::SOL_SOCKET && matches!(header.cmsg_type, libc::SCM_RIGHTS | SCM_PIDFD) {
+        if header.cmsg_level == libc::SOL_SOCKET && [libc::SCM_RIGHTS, SCM_PIDFD].contains(&header.cmsg_type)
+        {
             for number in data.chunks_exact(size_of::<i32>()) {
                 let number = i32::from_ne_bytes([0, 1, 2, 3].map(|byte| number[byte]));
                 if number < 0 {
@@ -149,9 +161,10 @@ fn read_rights(control: &[u8]) -> ReceivedDescriptors {
                 // SAFETY: the kernel opened this descriptor in the `recvmsg` that wrote this
                 // control message, which is read once, so no other code owns it.
                 let fd = unsafe { OwnedFd::from_raw_fd(number) };
+                close_on_exec(&fd);
                 match header.cmsg_type {
-                    SCM_PIDFD => drop(fd),
-                    _ => beside.fds.push(fd),
+                    libc::SCM_RIGHTS => beside.fds.push(fd),
+                    _ => drop(fd),
                 }
             }
         }
@@ -173,4 +186,30 @@ fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
             }
         }
     }
+}
+
+/// [`FLAGS`] has the flags instead.
+#[cfg(target_os = "linux")]
+fn raise_no_signal(_: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn close_on_exec(_: &OwnedFd) {}
+
+#[cfg(not(target_os = "linux"))]
+fn raise_no_signal(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let (yes, nbytes): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_NOSIGPIPE);
+    // SAFETY: `yes` is an int, of whose size the call reads.
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const yes).cast(), nbytes) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close_on_exec(fd: &OwnedFd) {
+    // SAFETY: `fd` is an open descriptor; `F_SETFD` takes an integer.
+    unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
 }

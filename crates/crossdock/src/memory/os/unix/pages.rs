@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
-use crate::memory::os::types::{Advice, PageAccess};
+use crate::memory::os::types::{PageAccess, PageAdvice};
 
 /// The size of a page of memory, in bytes.
 #[inline]
@@ -115,11 +115,11 @@ pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
 
 /// Passes advice on the pages that have the range. A hint, whose failure changes nothing.
 #[inline]
-pub(crate) fn advise(start: *const u8, nbytes: usize, advice: Advice) {
+pub(crate) fn advise(start: *const u8, nbytes: usize, advice: PageAdvice) {
     let advice = match advice {
-        Advice::Normal => libc::MADV_NORMAL,
-        Advice::Random => libc::MADV_RANDOM,
-        Advice::WillNeed => libc::MADV_WILLNEED,
+        PageAdvice::Normal => libc::MADV_NORMAL,
+        PageAdvice::Random => libc::MADV_RANDOM,
+        PageAdvice::WillNeed => libc::MADV_WILLNEED,
     };
     // `madvise` requires the address of a page.
     let within = start.addr() % size();

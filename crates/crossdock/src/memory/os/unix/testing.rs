@@ -8,7 +8,7 @@ use crate::memory::os::unix::pages;
 pub(crate) fn is_mapped(base: NonNull<u8>, nbytes: usize) -> bool {
     let mut found = vec![0; nbytes.div_ceil(pages::size())];
     // SAFETY: `mincore` accesses no byte of the range, and `found` has a byte for each page.
-    unsafe { libc::mincore(base.as_ptr().cast(), nbytes, found.as_mut_ptr()) == 0 }
+    unsafe { libc::mincore(base.as_ptr().cast(), nbytes, found.as_mut_ptr().cast()) == 0 }
 }
 
 /// The wait status of a process that called [`kill_this_process`].
