@@ -112,14 +112,14 @@ impl DArray {
     /// # Errors
     ///
     /// `is_bounds` if a range or an index leaves its axis, `is_shape` for the wrong number of axes.
+    #[inline]
     pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
-        if self.is_indirect() {
-            return slices.with_axes(|axes| self.slice_indirect(axes, RangeSemantics::Rust));
+        match self.layout.slice_inline(&slices, RangeSemantics::Rust) {
+            // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's layout,
+            // as `moved` requires.
+            Some((layout, offset)) => Ok(unsafe { self.moved(layout, offset) }),
+            None => slices.with_axes(|axes| self.slice_any(axes, RangeSemantics::Rust)),
         }
-        let (layout, offset) = self.layout.slice(slices)?;
-        // SAFETY: `layout` and `offset` are one result of `Layout::slice` on this array's layout,
-        // as `moved` requires.
-        Ok(unsafe { self.moved(layout, offset) })
     }
 
     /// Part of the array, selected as in Python: bounds are clamped, and missing axes are whole.
@@ -128,13 +128,26 @@ impl DArray {
     /// # Errors
     ///
     /// `is_bounds` if an index leaves its axis or a step is 0, `is_shape` for too many axes.
+    #[inline]
     pub fn slice_numpy(&self, slices: impl AxisList) -> Result<Self> {
-        if self.is_indirect() {
-            return slices.with_axes(|axes| self.slice_indirect(axes, RangeSemantics::Numpy));
+        match self.layout.slice_inline(&slices, RangeSemantics::Numpy) {
+            // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's layout,
+            // as `moved` requires.
+            Some((layout, offset)) => Ok(unsafe { self.moved(layout, offset) }),
+            None => slices.with_axes(|axes| self.slice_any(axes, RangeSemantics::Numpy)),
         }
-        let (layout, offset) = self.layout.slice_numpy(slices)?;
-        // SAFETY: `layout` and `offset` are one result of `Layout::slice_numpy` on this array's
-        // layout, as `moved` requires.
+    }
+
+    /// A slice of any array, or its error.
+    #[cold]
+    #[inline(never)]
+    fn slice_any(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<Self> {
+        if self.is_indirect() {
+            return self.slice_indirect(axes, reading);
+        }
+        let (layout, offset) = self.layout.slice_as(axes, reading)?;
+        // SAFETY: `layout` and `offset` are one result of `slice_as` on this array's layout, as
+        // `moved` requires.
         Ok(unsafe { self.moved(layout, offset) })
     }
 

@@ -92,7 +92,8 @@ pub(super) struct AxisBlock {
 }
 
 impl InlineAxes {
-    const SCALAR: Self = Self { rank: InlineRank::Zero, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK] };
+    pub(super) const SCALAR: Self =
+        Self { rank: InlineRank::Zero, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK] };
 
     /// `rank` axes of length 0; `None` if they are too many.
     #[inline]
@@ -133,6 +134,36 @@ impl InlineAxes {
             offset = offset.wrapping_add((index as isize).wrapping_mul(stride));
         }
         inside.then_some(offset)
+    }
+
+    /// The length and the stride of an axis. Of an axis beyond the rank, both are some numbers.
+    #[inline(always)]
+    pub(super) fn axis(&self, axis: usize) -> (usize, isize) {
+        match (self.shape.get(axis), self.strides.get(axis)) {
+            (Some(&len), Some(&stride)) => (len, stride),
+            _ => (0, 0),
+        }
+    }
+
+    /// Sets the numbers of an axis, which may lie beyond the rank; ignores those beyond
+    /// `INLINE_RANK`.
+    #[inline(always)]
+    pub(super) fn set_axis(&mut self, axis: usize, len: usize, stride: isize) {
+        if let (Some(own_len), Some(own_stride)) = (self.shape.get_mut(axis), self.strides.get_mut(axis)) {
+            (*own_len, *own_stride) = (len, stride);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn rank(&self) -> usize {
+        self.rank as usize
+    }
+
+    /// Makes the first `rank` axes those of the layout; `None` if they are too many.
+    #[inline(always)]
+    pub(super) fn set_rank(&mut self, rank: usize) -> Option<()> {
+        self.rank = InlineRank::new(rank)?;
+        Some(())
     }
 
     #[inline]

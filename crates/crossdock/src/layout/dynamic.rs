@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::error::{Advice, Error, Kind, Result};
-use crate::layout::axis_storage::{AxisStorage, LayoutAxes, LayoutAxesMut};
+use crate::layout::axis_storage::{AxisStorage, InlineAxes, LayoutAxes, LayoutAxesMut};
 use crate::layout::cut;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
@@ -196,6 +196,26 @@ impl Layout {
             *self = source.blank_like(rank)?;
         }
         Ok(())
+    }
+
+    /// The axes, if they are in place: then none dereferences.
+    #[inline(always)]
+    pub(super) fn inline_axes(&self) -> Option<&InlineAxes> {
+        self.axes.inline()
+    }
+
+    /// The layout of these axes and this one's elements. The axes are a result of an operation on
+    /// this layout, so they satisfy the invariants.
+    #[inline(always)]
+    pub(super) fn with_inline_axes(&self, axes: InlineAxes) -> Self {
+        Self { itemsize: self.itemsize, axes: AxisStorage::Inline(axes) }
+    }
+
+    /// Makes this the layout of a scalar, and returns its axes, to fill in.
+    #[inline(always)]
+    pub(super) fn become_inline_scalar(&mut self, itemsize: usize) -> Option<&mut InlineAxes> {
+        self.itemsize = itemsize;
+        self.axes.become_inline(0)
     }
 
     #[inline]

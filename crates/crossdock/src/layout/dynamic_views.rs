@@ -1,8 +1,10 @@
 //! Views of layouts of dynamic rank.
 
 use crate::error::{Error, Kind, Result};
+use crate::layout::axis_storage::InlineAxes;
 use crate::layout::cut::{self, Cut, Indirection};
 use crate::layout::dynamic::Layout;
+use crate::layout::inline_cut::InlineCut;
 use crate::layout::reshape;
 use crate::layout::rules::{self, Order};
 use crate::layout::slice::{self, AxisList, AxisSlice, Picked, RangeSemantics};
@@ -20,7 +22,7 @@ impl Layout {
     /// [`is_bounds`](Error::is_bounds), naming axis, index or range, and length;
     /// [`is_layout`](Error::is_layout) if an indirect array cannot drop an axis.
     pub(crate) fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
-        axes.with_axes(|axes| self.slice_as(axes, RangeSemantics::Rust))
+        self.slice_in(&axes, RangeSemantics::Rust)
     }
 
     /// A part of the array, with NumPy's reading of ranges: bounds are clamped, a negative step
@@ -31,8 +33,16 @@ impl Layout {
     /// [`is_shape`](Error::is_shape) for more items than axes or two ellipses;
     /// [`is_bounds`](Error::is_bounds) for an integer index out of bounds or a step of 0;
     /// [`is_layout`](Error::is_layout) if an indirect array cannot drop an axis.
+    #[cfg(test)]
     pub(crate) fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
-        axes.with_axes(|axes| self.slice_as(axes, RangeSemantics::Numpy))
+        self.slice_in(&axes, RangeSemantics::Numpy)
+    }
+
+    fn slice_in(&self, axes: &impl AxisList, reading: RangeSemantics) -> Result<(Self, isize)> {
+        match self.slice_inline(axes, reading) {
+            Some(sliced) => Ok(sliced),
+            None => axes.with_axes(|axes| self.slice_as(axes, reading)),
+        }
     }
 
     /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) for a caller that follows
@@ -52,9 +62,26 @@ impl Layout {
         Ok((result, indirection))
     }
 
-    fn slice_as(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<(Self, isize)> {
+    /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) of a direct array of few axes,
+    /// in one pass. `None` in all other cases, and for a slice with an error, which those handle.
+    #[inline(always)]
+    pub(crate) fn slice_inline(
+        &self,
+        axes: &impl AxisList,
+        reading: RangeSemantics,
+    ) -> Option<(Self, isize)> {
+        let mut result = InlineAxes::SCALAR;
+        let mut cut = InlineCut::new(self.inline_axes()?, &mut result, reading);
+        axes.cut_inline(&mut cut);
+        let offset = cut.finish()?;
+        Some((self.with_inline_axes(result), offset))
+    }
+
+    /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) of any array, or its error.
+    #[inline(never)]
+    pub(crate) fn slice_as(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<(Self, isize)> {
         let mut result = Self::scalar(self.itemsize());
-        let offset = self.slice_to(axes, reading, &mut result)?;
+        let offset = self.slice_any_to(axes, reading, &mut result)?;
         Ok((result, offset))
     }
 
@@ -67,6 +94,20 @@ impl Layout {
         reading: RangeSemantics,
         result: &mut Self,
     ) -> Result<isize> {
+        if let Some(source) = self.inline_axes()
+            && let Some(place) = result.become_inline_scalar(self.itemsize())
+        {
+            let mut cut = InlineCut::new(source, place, reading);
+            axes.cut_inline(&mut cut);
+            if let Some(offset) = cut.finish() {
+                return Ok(offset);
+            }
+        }
+        self.slice_any_to(axes, reading, result)
+    }
+
+    #[inline(never)]
+    fn slice_any_to(&self, axes: &[AxisSlice], reading: RangeSemantics, result: &mut Self) -> Result<isize> {
         let (rank, rest) = self.ranks_of(axes, reading)?;
         result.become_blank_like(self, rank)?;
         let mut cut = Cut::new(self, result);
@@ -304,6 +345,7 @@ fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], mut rest: usize, reading: Ran
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::NewAxis;
     use crate::s;
 
     /// Two axes in a table of pointers, then two in rows of 4-byte elements.
@@ -356,5 +398,21 @@ mod tests {
         assert_eq!(layout.slice_numpy(s![1]).unwrap().0.shape(), [3, 4]);
         assert_eq!(layout.slice(s![crate::layout::Ellipsis, 1]).unwrap().0.shape(), [2, 3]);
         assert_eq!(layout.slice(vec![AxisSlice::ALL; 3]).unwrap().0, layout);
+    }
+
+    #[test]
+    fn a_slice_with_more_axes_than_lie_in_place_is_the_same_slice() {
+        let layout = Layout::contiguous(&[2, 3, 4, 5], 1, Order::RowMajor).unwrap();
+        let (long, offset) = layout.slice(s![1.., NewAxis, .., 1..;2, NewAxis, -1]).unwrap();
+        assert_eq!((long.shape(), long.strides()), (&[1, 1, 3, 2, 1][..], &[60, 0, 20, 10, 0][..]));
+        assert_eq!(offset, 60 + 5 + 4);
+        let (short, same) = long.slice(s![0, 0, .., .., 0]).unwrap();
+        assert_eq!((short, same), layout.slice(s![1.., .., 1..;2, -1]).unwrap().0.drop_axis(0, 0).unwrap());
+        let numpy = layout.slice_numpy(s![-9..9, 5..1;-2]).unwrap();
+        assert_eq!(
+            (numpy.0.shape(), numpy.0.strides(), numpy.1),
+            (&[2, 1, 4, 5][..], &[60, -40, 5, 1][..], 40)
+        );
+        assert!(layout.slice_numpy(s![.., ..;0]).unwrap_err().to_string().contains("axis 1 is 0"));
     }
 }

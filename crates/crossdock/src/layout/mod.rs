@@ -37,6 +37,7 @@ mod dynamic_views;
 mod fixed;
 mod index;
 mod indexed;
+mod inline_cut;
 mod interleave;
 mod offsets;
 mod parts;

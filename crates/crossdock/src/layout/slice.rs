@@ -14,6 +14,7 @@
 //! Both refuse a step of 0 and an integer index outside the axis.
 
 use crate::error::{Error, Kind, Result};
+use crate::layout::inline_cut::InlineCut;
 
 /// The selection from one axis, at run time.
 ///
@@ -56,6 +57,13 @@ impl AxisSlice {
 pub trait AxisList {
     /// Calls `f` with the list.
     fn with_axes<R>(&self, f: impl FnOnce(&[AxisSlice]) -> R) -> R;
+
+    /// Passes the items to a cut one by one.
+    #[doc(hidden)]
+    #[inline]
+    fn cut_inline(&self, cut: &mut InlineCut<'_>) {
+        self.with_axes(|axes| axes.iter().for_each(|&item| cut.item(item)));
+    }
 }
 
 impl AxisList for [AxisSlice] {
@@ -79,6 +87,11 @@ impl AxisList for Vec<AxisSlice> {
 impl<A: AxisList + ?Sized> AxisList for &A {
     fn with_axes<R>(&self, f: impl FnOnce(&[AxisSlice]) -> R) -> R {
         (**self).with_axes(f)
+    }
+
+    #[inline(always)]
+    fn cut_inline(&self, cut: &mut InlineCut<'_>) {
+        (**self).cut_inline(cut);
     }
 }
 
@@ -129,7 +142,7 @@ pub(super) fn pick(start: isize, stop: Option<isize>, step: isize, len: usize, o
 
 /// A range as in Python, with the clamping of `slice.indices`; the step is not 0.
 #[inline]
-fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize) -> Picked {
+pub(super) fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize) -> Picked {
     let len = len as isize;
     // The bounds of the traversal in this direction.
     let is_backwards = step.is_negative();

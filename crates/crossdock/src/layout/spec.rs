@@ -11,6 +11,7 @@
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use crate::error::Result;
+use crate::layout::inline_cut::InlineCut;
 use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, stepped_stride};
 
 /// Describes a view of an array, one item per axis, for [`Array::slice`](crate::Array::slice) and
@@ -128,6 +129,7 @@ mod sealed {
         /// The length of the list.
         const LEN: usize;
         fn each(&self, f: &mut impl FnMut(super::AxisSlice));
+        fn cut_inline(&self, cut: &mut super::InlineCut<'_>);
     }
 
     /// A list of items of static rank.
@@ -253,6 +255,11 @@ impl<A: Items> AxisList for Slices<A> {
             _ => collect::<A, MAX_ITEMS, R>(&self.0, f),
         }
     }
+
+    #[inline(always)]
+    fn cut_inline(&self, cut: &mut InlineCut<'_>) {
+        self.0.cut_inline(cut);
+    }
 }
 
 #[inline]
@@ -272,6 +279,8 @@ impl Items for () {
     const LEN: usize = 0;
     #[inline(always)]
     fn each(&self, _: &mut impl FnMut(AxisSlice)) {}
+    #[inline(always)]
+    fn cut_inline(&self, _: &mut InlineCut<'_>) {}
 }
 
 impl Args for () {
@@ -287,6 +296,11 @@ impl<H: AxisItem, T: Items> Items for (H, T) {
     fn each(&self, f: &mut impl FnMut(AxisSlice)) {
         f(self.0.to_axis());
         self.1.each(f);
+    }
+    #[inline(always)]
+    fn cut_inline(&self, cut: &mut InlineCut<'_>) {
+        cut.item(self.0.to_axis());
+        self.1.cut_inline(cut);
     }
 }
 

@@ -39,6 +39,24 @@ static WIDTHS: [(Width, bool); SCALARS.len()] = {
     widths
 };
 
+/// The place of each letter's number in `SCALARS`, without modifiers; beyond its end for bytes that
+/// are not letters of numbers.
+static PLACES: [u8; 256] = {
+    let mut places = [u8::MAX; 256];
+    let mut byte = 0;
+    while byte < places.len() {
+        let letter = letters::letter(byte as u8);
+        if matches!(letter.class, LetterClass::Number) {
+            let little_endian = matches!(letter.order.without_marks(), ByteOrder::Little);
+            places[byte] = 4 * letter.index + little_endian as u8;
+        }
+        byte += 1;
+    }
+    places
+};
+
+const _: () = assert!(SCALARS.len() < u8::MAX as usize);
+
 /// Like [`Component::reader`], for a constant component, as templates of one scalar have; `None`
 /// for others. Only the address is compared; components outside the table are not read.
 #[inline(always)]
@@ -75,14 +93,22 @@ impl Components {
     const NONE: Self = Self { ptr: NonNull::from_ref(&SCALARS[0]), len: 0 };
 
     /// Parses a template, and returns its components and the size of an item.
-    #[inline]
+    ///
+    /// Always inlined: out of line, the result travels through memory, which takes as long as the
+    /// look-up of the letter.
+    #[inline(always)]
     pub(super) fn parse(format: &[u8]) -> Result<(Self, usize), FormatError> {
         // Most templates are one letter.
         if let &[letter] = format
-            && let Some(scalar) = scalar_of(letter)
+            && let Some(scalar) = SCALARS.get(usize::from(PLACES[usize::from(letter)]))
         {
             return Ok((Self { ptr: NonNull::from_ref(scalar), len: 1 }, scalar.size));
         }
+        Self::parse_any(format)
+    }
+
+    #[inline(never)]
+    fn parse_any(format: &[u8]) -> Result<(Self, usize), FormatError> {
         // `malloc` may return null for 0 bytes.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
         // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
@@ -172,15 +198,6 @@ impl Drop for Components {
 #[cold]
 fn out_of_memory(format: &[u8]) -> FormatError {
     FormatError::new(0, Cause::OutOfMemory { components: u32::try_from(format.len()).unwrap_or(u32::MAX) })
-}
-
-/// The component of a single number letter.
-#[inline(always)]
-fn scalar_of(byte: u8) -> Option<&'static Component> {
-    let letter = letters::letter(byte);
-    let little_endian = letter.order.without_marks() == ByteOrder::Little;
-    let place = 4 * usize::from(letter.index) + usize::from(little_endian);
-    if letter.class == LetterClass::Number { SCALARS.get(place) } else { None }
 }
 
 /// The constant equal to a component, if that is one number at the start of the item.

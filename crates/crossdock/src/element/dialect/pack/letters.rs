@@ -142,8 +142,8 @@ static LETTERS: [Letter; 256] = {
 
 /// The table entry of a byte.
 #[inline(always)]
-pub(super) fn letter(byte: u8) -> &'static Letter {
-    &LETTERS[usize::from(byte)]
+pub(super) const fn letter(byte: u8) -> &'static Letter {
+    &LETTERS[byte as usize]
 }
 
 /// The letter of a number by its place, and its two widths.
