@@ -408,7 +408,8 @@ mod tests {
         assert_eq!(offset, 60 + 5 + 4);
         let (short, same) = long.slice(s![0, 0, .., .., 0]).unwrap();
         assert_eq!((short, same), layout.slice(s![1.., .., 1..;2, -1]).unwrap().0.drop_axis(0, 0).unwrap());
-        let numpy = layout.slice_numpy(s![-9..9, 5..1;-2]).unwrap();
+        let backwards = AxisSlice::Range { start: Some(5), stop: Some(1), step: -2 };
+        let numpy = layout.slice_numpy([AxisSlice::ALL, backwards]).unwrap();
         assert_eq!(
             (numpy.0.shape(), numpy.0.strides(), numpy.1),
             (&[2, 1, 4, 5][..], &[60, -40, 5, 1][..], 40)
