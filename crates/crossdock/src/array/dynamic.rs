@@ -115,8 +115,8 @@ impl DArray {
     #[inline]
     pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
         match self.layout.slice_inline(&slices, RangeSemantics::Rust) {
-            // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's layout,
-            // as `moved` requires.
+            // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's
+            // layout, as `moved` requires.
             Some((layout, offset)) => Ok(unsafe { self.moved(layout, offset) }),
             None => slices.with_axes(|axes| self.slice_any(axes, RangeSemantics::Rust)),
         }
@@ -131,8 +131,8 @@ impl DArray {
     #[inline]
     pub fn slice_numpy(&self, slices: impl AxisList) -> Result<Self> {
         match self.layout.slice_inline(&slices, RangeSemantics::Numpy) {
-            // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's layout,
-            // as `moved` requires.
+            // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's
+            // layout, as `moved` requires.
             Some((layout, offset)) => Ok(unsafe { self.moved(layout, offset) }),
             None => slices.with_axes(|axes| self.slice_any(axes, RangeSemantics::Numpy)),
         }

@@ -1,7 +1,7 @@
 //! A slice of a direct array of few axes: one pass over the items, with one check at the end.
 //!
-//! Each item of [`s!`](crate::s) is code of its own, so that the number of the axis and the step are
-//! constants and the numbers stay in registers. Lists at run time take the same pass as a loop.
+//! Each item of [`s!`](crate::s) is code of its own, so that the number of the axis and the step
+//! are constants and the numbers stay in registers. Lists at run time take the same pass as a loop.
 //! [`Cut`](crate::layout::cut::Cut) serves all other layouts, and finds the error of a slice that
 //! this one does not make.
 
@@ -34,8 +34,8 @@ impl<'a> InlineCut<'a> {
         Self { source, result, reading, input: 0, output: 0, offset: 0, ok: true, nonempty: true }
     }
 
-    /// The next item. Products and sums wrap only if `ok` or `nonempty` becomes false, and then they
-    /// are not used.
+    /// The next item. Products and sums wrap only if `ok` or `nonempty` becomes false, and then
+    /// they are not used.
     #[inline(always)]
     pub(super) fn item(&mut self, item: AxisSlice) {
         match item {
