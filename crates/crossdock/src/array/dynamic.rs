@@ -98,7 +98,7 @@ impl DArray {
     /// # Safety
     ///
     /// `layout` and `offset` are one result of an operation on this array's layout.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn moved(&self, layout: Layout, offset: isize) -> Self {
         // SAFETY: `layout` and `offset` are one result of an operation on this array's layout (`#
         // Safety`), which is what `RawArray::moved` requires.

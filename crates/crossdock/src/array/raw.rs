@@ -111,6 +111,13 @@ impl RawArray {
         if refused { None } else { self.handle.brief_lease(kind) }
     }
 
+    /// A lease, if it takes only one atomic step.
+    #[inline(always)]
+    pub(crate) fn quick_lease(&self, kind: LeaseKind) -> Option<Lease> {
+        let refused = self.readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share);
+        if refused { None } else { self.handle.quick_lease(kind) }
+    }
+
     /// Like [`RawArray::lease`], but fails instead of waiting for device work.
     pub(crate) fn lease_at_once(&self, kind: LeaseKind) -> Result<Lease> {
         lease_at_once(&self.handle, self.readonly, kind)

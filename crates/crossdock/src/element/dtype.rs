@@ -48,12 +48,14 @@ impl Clone for DType {
     #[inline]
     fn clone(&self) -> Self {
         match &self.0 {
-            // SAFETY: `self` is a valid `DType` of the variant `Scalar`, which is `Copy` data
-            // without a destructor, so its bits are a valid clone.
-            DTypeRepr::Scalar(_) => unsafe { std::ptr::read(self) },
-            DTypeRepr::Record(record) => Self(DTypeRepr::Record(Arc::clone(record))),
-            DTypeRepr::SubArray(subarray) => Self(DTypeRepr::SubArray(Arc::clone(subarray))),
+            DTypeRepr::Scalar(_) => {}
+            // The count of the clone, which is read as bits below.
+            DTypeRepr::Record(record) => std::mem::forget(Arc::clone(record)),
+            DTypeRepr::SubArray(subarray) => std::mem::forget(Arc::clone(subarray)),
         }
+        // SAFETY: `self` is a valid `DType`. A scalar is `Copy` data without a destructor; of the
+        // other variants, the count that the arm above added belongs to these bits.
+        unsafe { std::ptr::read(self) }
     }
 }
 

@@ -204,6 +204,13 @@ impl Layout {
         self.axes.inline()
     }
 
+    /// Whether the axes are in place (invariant 4): the layout is plain data then, without a
+    /// destructor, and its bits are a clone.
+    #[inline(always)]
+    pub(crate) fn is_plain_data(&self) -> bool {
+        self.axes.inline().is_some()
+    }
+
     /// The layout of these axes and this one's elements. The axes are a result of an operation on
     /// this layout, so they satisfy the invariants.
     #[inline(always)]

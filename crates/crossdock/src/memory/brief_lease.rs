@@ -35,8 +35,20 @@ impl Handle {
     #[inline(always)]
     pub(crate) fn brief_lease(&self, kind: LeaseKind) -> Option<BriefLease<'_>> {
         let header = self.header();
-        let at_once = header.place().is_host() && !header.awaited.load(Ordering::Acquire) && !book::is_on();
         // Constructed only where it is counted, because its drop releases one count.
-        if at_once && header.word().take(kind).is_ok() { Some(BriefLease { header, kind }) } else { None }
+        if header.is_at_once() && header.word().take(kind).is_ok() {
+            Some(BriefLease { header, kind })
+        } else {
+            None
+        }
+    }
+}
+
+impl Header {
+    /// Whether nothing but the word decides about a lease for access by the CPU: the memory is on
+    /// the host, no device work is noted, and the ledger lists no leases.
+    #[inline(always)]
+    pub(super) fn is_at_once(&self) -> bool {
+        self.place().is_host() && !self.awaited.load(Ordering::Acquire) && !book::is_on()
     }
 }

@@ -92,6 +92,19 @@ impl Handle {
         }
     }
 
+    /// Takes a lease for access by the CPU, if that takes one step: see [`Handle::brief_lease`].
+    /// `None` in all other cases, which [`lease`](crate::memory::lease()) handles.
+    #[inline(always)]
+    pub(crate) fn quick_lease(&self, kind: LeaseKind) -> Option<Lease> {
+        if self.header().is_at_once() && self.header().word().take_at_once(kind) {
+            // SAFETY: `take_at_once` has just counted this lease in the word, and only this value
+            // represents it.
+            Some(unsafe { Lease::unnoted(self.0, kind) })
+        } else {
+            None
+        }
+    }
+
     /// Fails unless this is the only holder and no other owner may write: `&mut self` then covers
     /// the bytes, too.
     #[inline]

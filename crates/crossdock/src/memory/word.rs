@@ -214,6 +214,16 @@ impl LeaseWord {
         }
     }
 
+    /// [`take`](Self::take) in one attempt: `false` also if another thread changed the word
+    /// meanwhile.
+    #[inline(always)]
+    pub(crate) fn take_at_once(&self, kind: LeaseKind) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        WordValue(word).admit(kind).is_some_and(|next| {
+            self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        })
+    }
+
     /// Releases a lease. `true`: it was the last holder, and the caller must release the memory.
     #[inline]
     #[must_use]

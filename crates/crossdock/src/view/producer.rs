@@ -41,6 +41,12 @@ pub trait Producer {
     ///
     /// A [`Refusal`].
     fn export(&self, request: &Request) -> Result<MemoryView, Refusal>;
+
+    #[doc(hidden)]
+    #[inline]
+    fn view_as(&self, request: Request, _: Checked) -> Result<MemoryView, Refusal> {
+        view_any(self, request)
+    }
 }
 
 /// Requests memory from a producer. The result is checked against the request, for every producer.
@@ -63,6 +69,23 @@ pub trait Producer {
 /// The producer's refusal, or a new one if the result does not fulfil the request.
 #[inline]
 pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
+    producer.view_as(request, Checked(()))
+}
+
+/// An argument that only this module can pass, and no other can name: [`Producer::view_as`] is
+/// neither called nor implemented elsewhere.
+#[derive(Debug)]
+pub struct Checked(());
+
+/// [`view_any`] out of line, for arrays that are not exported at once.
+#[inline(never)]
+fn view_slowly<P: Producer>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
+    view_any(producer, request)
+}
+
+/// [`view`] of any producer.
+#[inline]
+fn view_any<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
     // One variable, also the one returned: moving a view costs a few cache lines.
     let mut answer = producer.export(&request);
     match &mut answer {
@@ -77,14 +100,33 @@ pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<Memo
 }
 
 impl Producer for DArray {
+    #[inline]
     fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
         DArray::export(self, request)
+    }
+
+    #[inline]
+    fn view_as(&self, request: Request, _: Checked) -> Result<MemoryView, Refusal> {
+        // An array at once fulfils the request by construction.
+        match self.export_at_once(&request) {
+            Some(view) => Ok(view),
+            None => view_slowly(self, request),
+        }
     }
 }
 
 impl<T: Element, const D: usize> Producer for Array<T, D> {
+    #[inline]
     fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
         Array::export(self, request)
+    }
+
+    #[inline]
+    fn view_as(&self, request: Request, _: Checked) -> Result<MemoryView, Refusal> {
+        match self.export_at_once(&request) {
+            Some(view) => Ok(view),
+            None => view_slowly(self, request),
+        }
     }
 }
 
@@ -94,8 +136,27 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// A [`Refusal`].
-    #[inline]
+    #[inline(always)]
     pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        match self.export_at_once(request) {
+            Some(view) => Ok(view),
+            None => self.export_any(request),
+        }
+    }
+
+    /// [`Array::export`] if nothing is to be negotiated: see [`DArray::export_at_once`].
+    #[inline(always)]
+    fn export_at_once(&self, request: &Request) -> Option<MemoryView> {
+        let lease = request.quick_lease(self.raw())?;
+        let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
+        // SAFETY: 1. `quick_lease` took the lease through `self.raw()`, on the host; 2. `dtype` and
+        // `layout` are those of this array (Array 1).
+        Some(unsafe { MemoryView::new(lease, self.raw(), dtype, layout) })
+    }
+
+    /// [`Array::export`] for any request.
+    #[inline(never)]
+    fn export_any(&self, request: &Request) -> Result<MemoryView, Refusal> {
         if request.copy_policy() != CopyPolicy::Always {
             let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
             if let Ok(lease) = lease(self.raw(), &dtype, &layout, request, &request.terms()) {
@@ -115,8 +176,33 @@ impl DArray {
     /// # Errors
     ///
     /// A [`Refusal`].
-    #[inline]
+    #[inline(always)]
     pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
+        match self.export_at_once(request) {
+            Some(view) => Ok(view),
+            None => self.export_any(request),
+        }
+    }
+
+    /// [`DArray::export`] if nothing is to be negotiated: few axes, no requirement but the lease,
+    /// and a lease that takes one atomic step.
+    #[inline(always)]
+    fn export_at_once(&self, request: &Request) -> Option<MemoryView> {
+        if !self.layout().is_plain_data() {
+            return None;
+        }
+        let lease = request.quick_lease(self.raw())?;
+        // SAFETY: `is_plain_data` found the axes in place (Layout 4), so the bits of the layout are
+        // a clone. (Copied as a whole: after narrow stores, the next move would wait for each.)
+        let layout = unsafe { std::ptr::read(self.layout()) };
+        // SAFETY: 1. `quick_lease` took the lease through `self.raw()`, on the host; 2. dtype and
+        // layout are those of this array (DArray 1 and 2).
+        Some(unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), layout) })
+    }
+
+    /// [`DArray::export`] of any array for any request.
+    #[inline(never)]
+    fn export_any(&self, request: &Request) -> Result<MemoryView, Refusal> {
         if request.copy_policy() == CopyPolicy::Always {
             return self.export_copy(request, None);
         }

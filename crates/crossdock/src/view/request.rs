@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::array::{CopyPolicy, DArray, overlap};
+use crate::array::{CopyPolicy, DArray, RawArray, overlap};
 use crate::element::DType;
 use crate::layout::{Layout, Order};
-use crate::memory::{LeaseKind, Place, Protocols};
+use crate::memory::{Lease, LeaseKind, Place, Protocols};
 use crate::view::copying;
 use crate::view::reason::Reason;
 use crate::view::terms::{Access, Reach, Terms};
@@ -145,6 +145,7 @@ impl Request {
     }
 
     /// The requested kind of lease.
+    #[inline]
     pub fn lease(&self) -> LeaseKind {
         self.lease
     }
@@ -165,6 +166,7 @@ impl Request {
     }
 
     /// Whether a copy may be made.
+    #[inline]
     pub fn copy_policy(&self) -> CopyPolicy {
         self.copy.map_or(CopyPolicy::Never, |copier| copier.policy)
     }
@@ -186,6 +188,26 @@ impl Request {
         Terms::new(self.holder, Access::Only(self.lease))
     }
 
+    /// Takes the lease of a request that every direct array on the host fulfils in place, if it
+    /// takes one atomic step. `None` in all other cases, which the negotiation handles.
+    #[inline(always)]
+    pub(super) fn quick_lease(&self, raw: &RawArray) -> Option<Lease> {
+        let is_always = self.copy.is_some_and(|copier| copier.policy == CopyPolicy::Always);
+        if !self.is_plain() || is_always {
+            return None;
+        }
+        let lease = raw.quick_lease(self.lease)?;
+        lease.mark_exported(self.holder);
+        Some(lease)
+    }
+
+    /// Whether it has no requirement but the lease, which is not Write.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        let is_any = self.dtype.is_none() && self.order.is_none() && self.place.is_none();
+        is_any && self.lease != LeaseKind::Write
+    }
+
     /// The requirement, except the lease, that such an array does not fulfil. Unless the request
     /// names a place, the protocol's reach decides.
     #[inline(always)]
@@ -196,12 +218,7 @@ impl Request {
         place: Place,
         reach: Reach,
     ) -> Option<Reason> {
-        let is_plain = self.dtype.is_none() && self.order.is_none() && self.place.is_none();
-        if is_plain
-            && self.lease != LeaseKind::Write
-            && reach.contains(place)
-            && layout.suboffsets().is_none()
-        {
+        if self.is_plain() && reach.contains(place) && layout.suboffsets().is_none() {
             return None;
         }
         self.mismatch_of_any(dtype, layout, place, reach)

@@ -31,7 +31,10 @@ pub(crate) use self::member::RegisterKind;
 /// assert!(Value::from(300).write(&DType::U8, &mut bytes[..1]).unwrap_err().is_value());
 /// # Ok::<(), crossdock::Error>(())
 /// ```
+// The tag is a whole word: with a narrower one, a move would copy it together with the bytes after
+// it, and the CPU cannot forward several stores to one load.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(u64)]
 #[non_exhaustive]
 pub enum Value {
     /// A truth value.

@@ -99,7 +99,13 @@ impl ArrayObject {
         let raw = self.array.raw();
         let suboffsets = layout.suboffsets().map(in_c).transpose()?;
         let mut record = records::take()?;
-        let lease = Terms::new(Protocols::MEMORY_VIEW, Access::Only(kind)).lease(raw)?;
+        let lease = match raw.quick_lease(kind) {
+            Some(lease) => {
+                lease.mark_exported(Protocols::MEMORY_VIEW);
+                lease
+            }
+            None => Terms::new(Protocols::MEMORY_VIEW, Access::Only(kind)).lease(raw)?,
+        };
         let view_lease = record.view_lease();
         view_lease.lender = Lender::Array(lease);
         view_lease.keep_layout(layout);
