@@ -44,7 +44,7 @@ pub trait Producer {
 
     #[doc(hidden)]
     #[inline]
-    fn view_as(&self, request: Request, _: Checked) -> Result<MemoryView, Refusal> {
+    fn view_as(&self, request: Request, _: ViewToken) -> Result<MemoryView, Refusal> {
         view_any(self, request)
     }
 }
@@ -69,13 +69,13 @@ pub trait Producer {
 /// The producer's refusal, or a new one if the result does not fulfil the request.
 #[inline]
 pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
-    producer.view_as(request, Checked(()))
+    producer.view_as(request, ViewToken(()))
 }
 
 /// An argument that only this module can pass, and no other can name: [`Producer::view_as`] is
 /// neither called nor implemented elsewhere.
 #[derive(Debug)]
-pub struct Checked(());
+pub struct ViewToken(());
 
 /// [`view_any`] out of line, for arrays that are not exported at once.
 #[inline(never)]
@@ -106,7 +106,7 @@ impl Producer for DArray {
     }
 
     #[inline]
-    fn view_as(&self, request: Request, _: Checked) -> Result<MemoryView, Refusal> {
+    fn view_as(&self, request: Request, _: ViewToken) -> Result<MemoryView, Refusal> {
         // An array at once fulfils the request by construction.
         match self.export_at_once(&request) {
             Some(view) => Ok(view),
@@ -122,7 +122,7 @@ impl<T: Element, const D: usize> Producer for Array<T, D> {
     }
 
     #[inline]
-    fn view_as(&self, request: Request, _: Checked) -> Result<MemoryView, Refusal> {
+    fn view_as(&self, request: Request, _: ViewToken) -> Result<MemoryView, Refusal> {
         match self.export_at_once(&request) {
             Some(view) => Ok(view),
             None => view_slowly(self, request),
