@@ -15,7 +15,7 @@ use crate::errors::{self, Raise};
 use crate::files::array_of;
 use crate::object::wrap;
 use crate::shared;
-use crate::table::{self, Table, TableBatches};
+use crate::table::{self, NotATable, Table, TableBatches};
 
 /// The variable by which `crossdock connect` names a set to its command.
 const VARIABLE: &str = "CROSSDOCK_SET";
@@ -101,6 +101,8 @@ pub(crate) fn connect(py: Python<'_>, name: Option<String>) -> PyResult<HeldArra
 ///
 /// Raises
 /// ------
+/// TypeError
+///     For a column of elements that no array has, such as text: a table can have it.
 /// BufferError
 ///     If another process is publishing the name, or if the set exceeds a limit of its holder.
 /// OSError
@@ -157,7 +159,8 @@ fn part_of(object: &Bound<'_, PyAny>) -> PyResult<PublishedPart> {
     };
     match found {
         Ok(table) => Ok(PublishedPart::Table(table, object.clone().unbind())),
-        Err(refused) => {
+        Err(NotATable::Column(refused)) => Err(refused),
+        Err(NotATable::Other(refused)) => {
             let array = array_of(object).map_err(|error| refused.unwrap_or(error))?;
             Ok(PublishedPart::Array(array))
         }

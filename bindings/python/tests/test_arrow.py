@@ -275,6 +275,19 @@ def test_streams_of_several_chunks_are_lists():
     assert len(crossdock.from_arrow(reader, chunks=True)) == 2
 
 
+def test_a_reader_without_batches_is_copied_as_a_table_without_rows():
+    for types in [{"a": pa.int64(), "b": pa.int64()}, {"a": pa.int64(), "b": pa.float64()}]:
+        table = pa.schema(types).empty_table()
+        wanted = crossdock.asarray(table, copy=None)
+        for copy in [None, True]:
+            reader = pa.RecordBatchReader.from_batches(table.schema, [])
+            made = crossdock.asarray(reader, copy=copy)
+            assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"a": pa.string()}), [])
+    with pytest.raises(BufferError):
+        crossdock.asarray(reader, copy=None)
+
+
 def test_streams_that_fail_say_why():
     def batches():
         yield pa.record_batch({"a": [1]})

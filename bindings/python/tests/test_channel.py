@@ -327,6 +327,9 @@ def test_tables_of_any_library_are_sent_as_tables_and_their_columns_as_arrays():
     for array in [pa.chunked_array([[1, 2, 3]]), pl.Series([1, 2, 3]), np.array([1, 2, 3])]:
         sender.send(array)
         assert receiver.receive(timeout=10).tolist() == [1, 2, 3]
+    for column in [pl.Series(["a"]), pa.chunked_array([["a"]]), pl.Series([[1], []])]:
+        with pytest.raises(TypeError, match="is a column of type .*, which no array has; put it into a table"):
+            sender.send(column)
 
 
 def test_a_column_of_a_received_table_keeps_its_slot():

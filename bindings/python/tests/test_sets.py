@@ -297,6 +297,9 @@ def test_wrong_names_and_arrays_are_refused(hold):
         crossdock.publish("none", {})
     with pytest.raises(AttributeError):
         crossdock.publish("r", [1, 2])
+    for column in [required("polars").Series(["a", "bcd"]), required("pyarrow").chunked_array([["a"]])]:
+        with pytest.raises(TypeError, match="is a column of type string.*, which no array has; put it into a table"):
+            crossdock.publish("r", {"x": column})
     assert crossdock.publish("r", {}) == "r@1"
     assert len(crossdock.connect("r")) == 0
 

@@ -993,6 +993,53 @@ def test_identifiers_are_those_of_python():
     assert pa.table(ours)["id"].type == pa.uuid()
 
 
+def test_identifiers_behind_other_types_are_those_of_python():
+    ids = [uuid.UUID(int=1), uuid.UUID(int=2**127)]
+    column = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([one.bytes for one in ids], pa.binary(16)))
+    numbers = pa.array([7, 8])
+    of_union = [ids[0], 8]
+    members = pa.array([0, 1], pa.int8()), pa.array([0, 1], pa.int32())
+    for theirs, wanted in [
+        (pa.UnionArray.from_sparse(members[0], [column, numbers]), of_union),
+        (pa.UnionArray.from_dense(*members, [column, numbers]), of_union),
+        (pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), column), [ids[1], None, ids[0]]),
+        (pa.RunEndEncodedArray.from_arrays(pa.array([1, 3], pa.int32()), column), [ids[0], ids[1], ids[1]]),
+        (pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), column), [ids]),
+        (pa.FixedSizeListArray.from_arrays(column, 2), [ids]),
+    ]:
+        ours = crossdock.column(theirs)
+        assert ours.to_list() == wanted and list(ours) == wanted and ours[0] == wanted[0]
+        assert np.asarray(ours).tolist() == wanted and np.asarray(ours, dtype=object).tolist() == wanted
+
+
+def test_numpy_and_pandas_have_identifiers_as_those_of_python():
+    ids = [uuid.UUID(int=1), uuid.UUID(int=2**127)]
+    ours = crossdock.column(ids)
+    assert np.asarray(ours).tolist() == ids == list(pd.Series(ours)) and np.asarray(ours).dtype == object
+    assert np.asarray(ours, dtype=object)[0] == ids[0]
+    # The bytes on request, in place.
+    assert np.asarray(ours, dtype="V16", copy=False)[1].tobytes() == ids[1].bytes
+    with pytest.raises(ValueError, match="copy=False forbids"):
+        np.asarray(ours, copy=False)
+    sparse = crossdock.column([ids[0], None])
+    assert np.asarray(sparse).tolist() == [ids[0], None]
+    with pytest.raises(TypeError, match="1 nulls are in 2 elements"):
+        np.asarray(sparse, dtype="V16")
+
+
+def test_nulls_among_identifiers_are_filled_with_one():
+    ids = [uuid.UUID(int=1), uuid.UUID(int=2**127)]
+    sparse = crossdock.column([None, ids[0]])
+    assert sparse.fill_nulls(ids[1]).to_list() == [ids[1], ids[0]]
+    assert sparse.fill_nulls(ids[1].bytes).to_list() == [ids[1], ids[0]]
+    assert pa.array(sparse.fill_nulls(ids[1])).type == pa.uuid()
+    with pytest.raises(ValueError, match="5 bytes does not fit"):
+        sparse.fill_nulls(b"short")
+    for column in [crossdock.column([1, None]), crossdock.column([b"", None])]:
+        with pytest.raises(TypeError, match="UUID is no value of an element"):
+            column.fill_nulls(ids[0])
+
+
 def test_a_list_of_identifiers_is_a_column_of_them():
     ids = [uuid.uuid4(), None, uuid.UUID(int=2**127), pd.NA]
     ours = crossdock.column(ids)

@@ -8,7 +8,7 @@ use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema}
 use crossdock::bindings::arrow::{self, ArrowStream, Imported};
 use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
-use crossdock::table::{Checks, RecordBatch, RecordBatchReader};
+use crossdock::table::{ColumnType, Field, RecordBatch, Schema};
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::prelude::*;
@@ -97,18 +97,23 @@ impl From<crossdock::Error> for Failure {
 /// The device method is tried first: for memory on a device, the other method can only refuse, or
 /// copy silently.
 fn ask(object: &Bound<'_, PyAny>, most: usize) -> Result<Vec<Imported>, Failure> {
+    Ok(asked(object, most)?.0)
+}
+
+/// As [`ask`], with the type of a stream without chunks.
+fn asked(object: &Bound<'_, PyAny>, most: usize) -> Result<(Vec<Imported>, Option<Field>), Failure> {
     let py = object.py();
     let mut refused = None;
     if let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_device_array__"))? {
         match method.call0() {
-            Ok(given) => return Ok(vec![on_device(&given)?]),
+            Ok(given) => return Ok((vec![on_device(&given)?], None)),
             Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error.into()),
             Err(error) => refused = Some(errors::producer(py, "__arrow_c_device_array__()", error)),
         }
     }
     if let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_array__"))? {
         let given = method.call0().map_err(|error| errors::producer(py, "__arrow_c_array__()", error))?;
-        return Ok(vec![on_host(&given)?]);
+        return Ok((vec![on_host(&given)?], None));
     }
     let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
         return Err(refused.unwrap_or_else(|| not_arrow(object)).into());
@@ -123,8 +128,10 @@ fn ask(object: &Bound<'_, PyAny>, most: usize) -> Result<Vec<Imported>, Failure>
     let stream = unboxed::<ArrowArrayStream>(&capsule, "__arrow_c_stream__")?;
     // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
     // as moved. Its content is as the protocol requires.
-    let stream = unsafe { ArrowStream::take_over(stream) }.map_err(Failure::of_type)?;
-    stream.take(most).map(|chunk| Ok(chunk?)).collect()
+    let mut stream = unsafe { ArrowStream::take_over(stream) }.map_err(Failure::of_type)?;
+    let chunks = stream.by_ref().take(most).collect::<crossdock::Result<Vec<_>>>()?;
+    let field = if chunks.is_empty() { stream.field().ok() } else { None };
+    Ok((chunks, field))
 }
 
 /// Whether a series or frame of Polars has columns of Python objects, which its schema declares as
@@ -249,8 +256,8 @@ pub(crate) enum Elements {
 /// If elements mean more than their numbers, by whichever protocol they would be copied.
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
     let bare = pandas::without_labels(object)?;
-    let chunks = match ask(bare.as_ref().unwrap_or(object), usize::MAX) {
-        Ok(chunks) => chunks,
+    let (chunks, field) = match asked(bare.as_ref().unwrap_or(object), usize::MAX) {
+        Ok(asked) => asked,
         Err(failure) if failure.loses() => return Err(failure.raise()),
         Err(Failure::Python(error)) if !error.is_instance_of::<PyException>(object.py()) => {
             return Err(error);
@@ -258,8 +265,8 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
         Err(Failure::Python(_)) => return Ok(Elements::Unknown(None)),
         Err(failure) => return Ok(Elements::Unknown(Some(failure.raise()))),
     };
-    if chunks.is_empty() && !is_read_once(object)? {
-        return of_no_rows(bare.as_ref().unwrap_or(object));
+    if let Some(field) = field {
+        return of_no_rows(bare.as_ref().unwrap_or(object), &field);
     }
     let (mut arrays, mut nulls) = (Vec::new(), None);
     for chunk in chunks {
@@ -308,23 +315,16 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
     })
 }
 
-/// What a table without chunks has as elements: its types are those that the chunks would have, and
-/// a copy by another protocol may have one type for all columns.
-fn of_no_rows(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
-    let py = object.py();
-    let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
-        return Ok(Elements::Unknown(None));
-    };
-    let capsule = method.call0().map_err(|error| errors::producer(py, "__arrow_c_stream__()", error))?;
-    let stream = unboxed::<ArrowArrayStream>(&capsule, "__arrow_c_stream__")?;
-    // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
-    // as moved. Its content is as the protocol requires.
-    let stream = unsafe { arrow::import_stream(stream, Checks::Shape) };
-    let rows = stream.and_then(|stream| RecordBatch::empty(stream.schema().clone())?.to_records());
+/// What a table without chunks, of this type, has as elements: its types are those that the chunks
+/// would have, and a copy by another protocol may have one type for all columns.
+fn of_no_rows(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<Elements> {
+    // Other types are those of a column.
+    let ColumnType::Struct(fields) = field.column_type() else { return Ok(Elements::Unknown(None)) };
+    let rows = RecordBatch::empty(Schema::new(fields.iter().cloned())).and_then(|none| none.to_records());
     Ok(match rows {
         Ok(rows) if is_frame(object)? => Elements::Copied(matrix(&rows).unwrap_or(rows)),
         Ok(rows) => Elements::Copied(rows),
-        // A column, or columns that are no records.
+        // Columns that are no records.
         Err(_) => Elements::Unknown(None),
     })
 }

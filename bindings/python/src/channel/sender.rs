@@ -17,7 +17,7 @@ use crate::dtype::read_dtype;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap};
 use crate::shape::extents;
-use crate::table::{self, Table, TableBatches};
+use crate::table::{self, NotATable, Table, TableBatches};
 use crate::{nested, protocols};
 
 /// The end of a channel that sends. `Channel.sender` returns it.
@@ -153,7 +153,8 @@ impl Sender {
     fn send(&self, py: Python<'_>, obj: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
         let refused = match table::table_in(obj)? {
             Ok(table) => return self.send_table(py, &table, timeout),
-            Err(refused) => refused,
+            Err(NotATable::Column(refused)) => return Err(refused),
+            Err(NotATable::Other(refused)) => refused,
         };
         let source = match downcast(obj) {
             Some(own) => own.array.clone(),

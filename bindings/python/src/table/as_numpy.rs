@@ -37,7 +37,7 @@ fn array_as_read<'py>(
     wanted: Option<Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let ty = field.column_type();
+    let (ty, meaning) = (field.column_type(), Meaning::of(field));
     let copies = |because: &str, remedy: &str| match copy {
         Some(false) => Err(PyValueError::new_err(format!(
             "elements of type {ty} become {because} by a copy, and copy=False forbids one; {remedy}"
@@ -46,11 +46,13 @@ fn array_as_read<'py>(
     };
     if is_of_objects(py, wanted.as_ref())? {
         copies("Python's objects", "`to_list()` gives the values")?;
-        return objects(py, chunks);
+        return objects(py, chunks, meaning);
     }
     let nulls = chunks.iter().map(nulls).sum::<crossdock::Result<usize>>().raise()?;
-    let dtype = meant_dtype(ty);
-    if nulls > 0 && !has_own_nulls(ty) {
+    // Identifiers are their bytes where a dtype other than objects is requested.
+    let are_bytes = wanted.is_some() && matches!((meaning, ty), (Meaning::Uuid, ColumnType::FixedBinary(_)));
+    let dtype = if are_bytes { ty.dtype() } else { meant_dtype(field) };
+    if nulls > 0 && (are_bytes || !has_own_nulls(field)) {
         let len: usize = chunks.iter().map(Column::len).sum();
         return Err(PyTypeError::new_err(format!(
             "{nulls} nulls are in {len} elements, and NumPy's arrays have none: {}; {}",
@@ -65,7 +67,7 @@ fn array_as_read<'py>(
         "elements of NumPy's",
         "`to_list()` gives the values, and `array()` the numbers in memory where there are such",
     )?;
-    let parts = chunks.iter().map(|chunk| copied(py, chunk));
+    let parts = chunks.iter().map(|chunk| copied(py, field, chunk));
     let parts = parts.collect::<PyResult<Vec<_>>>()?;
     let all = match &parts[..] {
         [] => py.import("numpy")?.call_method1("empty", (0, dtype_of_none(ty)))?,
@@ -117,8 +119,8 @@ fn in_place<'py>(
 }
 
 /// Elements that NumPy has in another form, in new memory.
-fn copied<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
-    match column.column_type() {
+fn copied<'py>(py: Python<'py>, field: &Field, column: &Column) -> PyResult<Bound<'py, PyAny>> {
+    match field.column_type() {
         ColumnType::Boolean => numpy::view(py, &column.truth_values().raise()?),
         ColumnType::Date32 => {
             count_copied(8 * column.len());
@@ -129,8 +131,8 @@ fn copied<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> 
             let copy = column.array().and_then(|array| array.to_order(Order::RowMajor)).raise()?;
             without_nulls(column, numpy::view(py, &copy)?)
         }
-        ColumnType::Dictionary { .. } => decoded(py, column),
-        _ => objects(py, std::slice::from_ref(column)),
+        ColumnType::Dictionary { values, .. } if has_form(values) => decoded(py, values, column),
+        _ => objects(py, std::slice::from_ref(column), Meaning::of(field)),
     }
 }
 
@@ -143,28 +145,24 @@ fn without_nulls<'py>(column: &Column, times: Bound<'py, PyAny>) -> PyResult<Bou
     Ok(times)
 }
 
-/// The values of a dictionary in the order of the indices.
-fn decoded<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
-    let Some(values) = column.dictionary().filter(|values| has_form(values.column_type())) else {
-        return objects(py, std::slice::from_ref(column));
-    };
+/// The values of a dictionary, which `field` describes, in the order of the indices.
+fn decoded<'py>(py: Python<'py>, field: &Field, column: &Column) -> PyResult<Bound<'py, PyAny>> {
     // NumPy counts negative indices from the end.
     column.check(Checks::Full).raise()?;
-    let field = Field::new("", values.column_type().clone()).raise()?;
-    let values = array(py, &field, std::slice::from_ref(values), None, None)?;
+    let values = array(py, field, column.dictionary().map_or(&[], std::slice::from_ref), None, None)?;
     let all = values.call_method1("take", (numpy::view(py, &column.array().raise()?)?,))?;
     count_copied(all.getattr(intern!(py, "nbytes"))?.extract()?);
     Ok(all)
 }
 
 /// Python's values, as an array of objects.
-fn objects<'py>(py: Python<'py>, chunks: &[Column]) -> PyResult<Bound<'py, PyAny>> {
+fn objects<'py>(py: Python<'py>, chunks: &[Column], meaning: Meaning) -> PyResult<Bound<'py, PyAny>> {
     let len: usize = chunks.iter().map(Column::len).sum();
     let all = py.import("numpy")?.call_method1("empty", (len, "O"))?;
     let mut start = 0;
     for chunk in chunks {
         // By index: NumPy would take lists of one length for further axes.
-        for (index, value) in values::elements(py, chunk, Meaning::OfType)?.iter().enumerate() {
+        for (index, value) in values::elements(py, chunk, meaning)?.iter().enumerate() {
             all.set_item(start + index, value)?;
         }
         start += chunk.len();
@@ -174,31 +172,33 @@ fn objects<'py>(py: Python<'py>, chunks: &[Column]) -> PyResult<Bound<'py, PyAny
 }
 
 /// The dtype of the elements, if it has their whole meaning; of the items for lists of one length.
-fn meant_dtype(ty: &ColumnType) -> Option<DType> {
+fn meant_dtype(field: &Field) -> Option<DType> {
+    let ty = field.column_type();
     match ty {
+        _ if Meaning::of(field) != Meaning::OfType => None,
         ColumnType::Fixed(_)
         | ColumnType::Date64
         | ColumnType::Timestamp { .. }
         | ColumnType::Duration(_)
         | ColumnType::FixedBinary(_) => ty.dtype(),
-        ColumnType::FixedList { item, .. } => meant_dtype(item.column_type()),
+        ColumnType::FixedList { item, .. } => meant_dtype(item),
         _ => None,
     }
 }
 
 /// Whether NumPy has the elements in some form, other than as Python's objects.
-fn has_form(ty: &ColumnType) -> bool {
-    meant_dtype(ty).is_some() || matches!(ty, ColumnType::Boolean | ColumnType::Date32)
+fn has_form(field: &Field) -> bool {
+    meant_dtype(field).is_some() || matches!(field.column_type(), ColumnType::Boolean | ColumnType::Date32)
 }
 
 /// Whether NumPy's form of the elements has nulls: `NaT` and `None`.
-fn has_own_nulls(ty: &ColumnType) -> bool {
-    match ty {
+fn has_own_nulls(field: &Field) -> bool {
+    match field.column_type() {
         ColumnType::Date32 | ColumnType::Date64 | ColumnType::Timestamp { .. } | ColumnType::Duration(_) => {
             true
         }
-        ColumnType::Dictionary { values, .. } => !has_form(values.column_type()),
-        ty => !has_form(ty),
+        ColumnType::Dictionary { values, .. } => !has_form(values),
+        _ => !has_form(field),
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crossdock::DArray;
 use crossdock::bindings::table::{chunk_of, parts};
-use crossdock::element::DType;
+use crossdock::element::{DType, Value};
 use crossdock::layout::Order;
 use crossdock::table::{self, ColumnType, Field};
 use pyo3::IntoPyObjectExt as _;
@@ -18,7 +18,7 @@ use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::pickle::{Pickled, REBUILD_COLUMN};
-use crate::table::values::Meaning;
+use crate::table::values::{Meaning, identifier};
 use crate::table::{as_numpy, comparison, display, export, html, memory, values};
 use crate::{convert, parameters, words};
 
@@ -191,7 +191,7 @@ impl Column {
     ///
     /// Parameters
     /// ----------
-    /// value : bool, number, str, bytes, datetime or timedelta
+    /// value : bool, number, str, bytes, datetime, timedelta or uuid.UUID
     ///     One that an element can have.
     ///
     /// Returns
@@ -212,7 +212,10 @@ impl Column {
             );
             return Err(PyTypeError::new_err(text));
         }
-        let value = convert::to_value(value, self.field.column_type().dtype().as_ref())?;
+        let value = match identifier(value)?.filter(|_| Meaning::of(&self.field) == Meaning::Uuid) {
+            Some(bytes) => Value::Void(bytes),
+            None => convert::to_value(value, self.field.column_type().dtype().as_ref())?,
+        };
         let chunks = self.chunks.iter().map(|chunk| chunk.fill_nulls(&value));
         Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))
     }

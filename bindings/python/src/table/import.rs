@@ -3,7 +3,7 @@
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
 use crossdock::bindings::table::{batches, remaining};
-use crossdock::table::{Checks, Column as Elements, Field, RecordBatchReader, Schema};
+use crossdock::table::{Checks, Column as Elements, ColumnType, Field, RecordBatchReader, Schema};
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -97,9 +97,17 @@ pub(crate) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     Err(not_a_table(obj)?)
 }
 
-/// The table of an object that is one, and no array. Otherwise why its stream is none, if it has
-/// one: to be raised if it is no array either.
-pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, Option<PyErr>>> {
+/// What an object is that is no table.
+pub(crate) enum NotATable {
+    /// A column of elements that no array has, and a refusal that says so.
+    Column(PyErr),
+    /// An array, or neither. If it has a stream, why that is no table: to be raised if it is no
+    /// array either.
+    Other(Option<PyErr>),
+}
+
+/// The table of an object that is one, and no array.
+pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, NotATable>> {
     if let Ok(own) = obj.cast::<Table>() {
         return Ok(Ok(own.get().clone()));
     }
@@ -108,16 +116,36 @@ pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, Option<
         || obj.hasattr(intern!(py, "__dlpack__"))?
         || obj.hasattr(intern!(py, "__array_interface__"))?;
     if is_array || !obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
-        return Ok(Err(None));
+        return Ok(Err(NotATable::Other(None)));
     }
     match whole(obj) {
         Ok(table) => Ok(Ok(table)),
         // Interrupts pass unchanged.
         Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
         Err(error) if error.is_instance_of::<PyMemoryError>(py) => Err(error),
-        // A column of another library has the method, too, and is an array.
-        Err(error) => Ok(Err(column(obj).is_err().then_some(error))),
+        // A column of another library has the method, too.
+        Err(error) => Ok(Err(match column(obj) {
+            Ok(column) if !may_be_array(&column) => NotATable::Column(no_array(obj, &column)?),
+            Ok(_) => NotATable::Other(None),
+            Err(_) => NotATable::Other(Some(error)),
+        })),
     }
+}
+
+/// Whether arrays have such elements: in place, or as bytes for booleans.
+fn may_be_array(column: &Column) -> bool {
+    let is_unsupported =
+        |chunk: &Elements| chunk.array().is_err_and(|error| error.is_unsupported());
+    *column.field().column_type() == ColumnType::Boolean || !column.chunks().iter().any(is_unsupported)
+}
+
+#[cold]
+fn no_array(obj: &Bound<'_, PyAny>, column: &Column) -> PyResult<PyErr> {
+    Ok(PyTypeError::new_err(format!(
+        "{} is a column of type {}, which no array has; put it into a table: crossdock.table({{'x': x}})",
+        obj.get_type().qualname()?,
+        column.field().column_type()
+    )))
 }
 
 /// Why an object is no table, with the method of its own that gives one: of a query, for example.

@@ -37,7 +37,7 @@ use pyo3::prelude::*;
 
 pub(crate) use batches::{BatchReader, open_batches};
 pub(crate) use column_object::Column;
-pub(crate) use import::{column, table, table_in, whole};
+pub(crate) use import::{NotATable, column, table, table_in, whole};
 pub(crate) use ipc::{TableBatches, of_file, to_file};
 pub(crate) use pickle::{_rebuild_column, _rebuild_table, _reduce_shared};
 pub(crate) use table_object::Table;

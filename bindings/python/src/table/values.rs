@@ -59,6 +59,17 @@ pub(super) fn imported_uuid_class<'py>(py: Python<'py>) -> PyResult<Option<&'py 
     modules.contains(intern!(py, "uuid"))?.then(|| uuid_class(py)).transpose()
 }
 
+/// The bytes of one of Python's identifiers; `None` for other objects.
+pub(super) fn identifier(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+    match imported_uuid_class(object.py())? {
+        Some(class) if object.is_instance(class)? => {
+            let bytes = object.getattr(intern!(object.py(), "bytes"))?;
+            Ok(Some(bytes.extract()?))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// One element.
 pub(super) fn element<'py>(
     py: Python<'py>,
@@ -66,10 +77,11 @@ pub(super) fn element<'py>(
     index: usize,
     meaning: Meaning,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // Behind unions, only the column that has the value knows its type.
-    let Some((column, index)) = column.resolved(index).raise()? else {
+    // Behind unions, only the column that has the value, and its field, know its type.
+    let Some((column, index, field)) = column.resolved(index).raise()? else {
         return Ok(py.None().into_bound(py));
     };
+    let meaning = field.map_or(meaning, Meaning::of);
     let ty = column.column_type();
     if let ColumnType::Struct(fields) = ty {
         let all = PyDict::new(py);
