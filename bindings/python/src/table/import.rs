@@ -134,8 +134,7 @@ pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, NotATab
 
 /// Whether arrays have such elements: in place, or as bytes for booleans.
 fn may_be_array(column: &Column) -> bool {
-    let is_unsupported =
-        |chunk: &Elements| chunk.array().is_err_and(|error| error.is_unsupported());
+    let is_unsupported = |chunk: &Elements| chunk.array().is_err_and(|error| error.is_unsupported());
     *column.field().column_type() == ColumnType::Boolean || !column.chunks().iter().any(is_unsupported)
 }
 

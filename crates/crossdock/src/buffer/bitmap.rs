@@ -291,6 +291,14 @@ pub(crate) struct BitmapRead {
 }
 
 impl BitmapRead {
+    /// The bytes of the buffer and the first bit, if no party can write them.
+    pub(crate) fn in_memory(&self) -> Option<(&[u8], usize)> {
+        match &self.lease {
+            ReadOrPinLease::Constant(guard) => Some((guard, self.start)),
+            ReadOrPinLease::Changing(_) => None,
+        }
+    }
+
     /// One bit. O(1).
     ///
     /// # Errors

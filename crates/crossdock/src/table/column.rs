@@ -165,6 +165,14 @@ impl Column {
         &self.parts.children
     }
 
+    /// The children, moved if no slice or clone of the column shares them.
+    pub(crate) fn into_children(self) -> Vec<Self> {
+        match Arc::try_unwrap(self.parts) {
+            Ok(parts) => parts.children,
+            Err(parts) => parts.children.clone(),
+        }
+    }
+
     /// The values, if the column is encoded by a dictionary.
     pub fn dictionary(&self) -> Option<&Column> {
         self.parts.dictionary.as_ref()

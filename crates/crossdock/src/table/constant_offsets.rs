@@ -1,5 +1,7 @@
 //! ConstantOffsets in constant memory, compared many at a time.
 
+use std::ops::BitOr;
+
 use crate::table::column_type::OffsetWidth;
 
 /// ConstantOffsets in constant memory, one more than the elements that they bound.
@@ -20,10 +22,14 @@ impl<'a> ConstantOffsets<'a> {
 
     /// Whether they do not decrease, from 0 or more to at most `extent`.
     pub(crate) fn increase_within(self, extent: usize) -> bool {
-        match self {
-            Self::Narrow(all) => increase_within(all, i32::from_ne_bytes, extent),
-            Self::Wide(all) => increase_within(all, i64::from_ne_bytes, extent),
-        }
+        let (signs, last) = match self {
+            Self::Narrow(all) => {
+                let (signs, last) = signs(all, i32::from_ne_bytes, i32::wrapping_sub);
+                (signs.into(), last.into())
+            }
+            Self::Wide(all) => signs(all, i64::from_ne_bytes, i64::wrapping_sub),
+        };
+        signs >= 0i64 && usize::try_from(last).is_ok_and(|last: usize| last <= extent)
     }
 
     /// The first and the last, if they are within the address space.
@@ -40,35 +46,38 @@ impl<'a> ConstantOffsets<'a> {
         }
     }
 
-    /// Whether a character begins at each, or the bytes end. A byte 10xxxxxx continues one.
+    /// Whether a character begins at each, or the bytes end, for offsets that
+    /// [`increase_within`](Self::increase_within) these bytes.
     pub(crate) fn begin_characters(self, bytes: &[u8]) -> bool {
-        // No branch for each offset, so that the loads overlap.
-        let begins =
-            |all: bool, offset: usize| all & (bytes.get(offset).copied().unwrap_or_default() & 0xC0 != 0x80);
         match self {
-            Self::Narrow(all) => {
-                all.iter().fold(true, |ok, offset| begins(ok, i32::from_ne_bytes(*offset) as usize))
-            }
-            Self::Wide(all) => {
-                all.iter().fold(true, |ok, offset| begins(ok, i64::from_ne_bytes(*offset) as usize))
-            }
+            Self::Narrow(all) => begin_characters(all, |offset| i32::from_ne_bytes(offset) as usize, bytes),
+            Self::Wide(all) => begin_characters(all, |offset| i64::from_ne_bytes(offset) as usize, bytes),
         }
     }
 }
 
-/// Without a branch for each, so that several are compared at once.
-fn increase_within<const N: usize, T>(all: &[[u8; N]], load: fn([u8; N]) -> T, extent: usize) -> bool
-where
-    T: PartialOrd + TryInto<usize>,
-{
-    let [first, .., last] = all else { return all.iter().all(|&only| is_within(load(only), extent)) };
-    let pairs = all[..all.len() - 1].iter().zip(&all[1..]);
-    let increase = pairs.fold(true, |ok, (one, next)| ok & (load(*one) <= load(*next)));
-    increase && is_within(load(*first), extent) && is_within(load(*last), extent)
+/// A byte 10xxxxxx continues a character.
+#[inline(always)]
+fn begin_characters<const N: usize>(all: &[[u8; N]], load: impl Fn([u8; N]) -> usize, bytes: &[u8]) -> bool {
+    // Those of empty elements at the end, and the last one, are the bytes' end.
+    let within = all.partition_point(|&offset| load(offset) < bytes.len());
+    // No branch for each offset, so that the loads overlap.
+    all[..within].iter().fold(true, |ok, &offset| ok & (bytes[load(offset)] & 0xC0 != 0x80))
 }
 
-fn is_within(offset: impl TryInto<usize>, extent: usize) -> bool {
-    offset.try_into().is_ok_and(|offset| offset <= extent)
+/// The bits of all offsets and of all differences of neighbours, and the last offset. The sign is
+/// set if one is negative or less than the one before. No branch and no comparison, so that vector
+/// instructions take several offsets at once, of 64 bits too.
+#[inline(always)]
+fn signs<const N: usize, T: Copy + Default + BitOr<Output = T>>(
+    all: &[[u8; N]],
+    load: impl Fn([u8; N]) -> T,
+    minus: impl Fn(T, T) -> T,
+) -> (T, T) {
+    let [first, rest @ ..] = all else { return Default::default() };
+    let pairs = all.iter().zip(rest).map(|(&one, &next)| (load(one), load(next)));
+    let signs = pairs.fold(load(*first), |signs, (one, next)| signs | next | minus(next, one));
+    (signs, all.last().map_or_else(T::default, |&last| load(last)))
 }
 
 #[cfg(test)]

@@ -49,6 +49,11 @@ impl Validity {
         Ok(Self(column.validity().map(Bitmap::read).transpose()?))
     }
 
+    /// The bytes of the bits, and the bit of the first element, if no party can write them.
+    pub(super) fn in_memory(&self) -> Option<(&[u8], usize)> {
+        self.0.as_ref()?.in_memory()
+    }
+
     #[inline]
     pub(super) fn is_valid(&self, index: usize) -> Result<bool> {
         match &self.0 {

@@ -70,6 +70,7 @@ mod records;
 mod schema;
 mod shape;
 mod text;
+mod text_checked;
 mod text_read;
 mod utf8;
 mod value;

@@ -115,11 +115,20 @@ impl TextBytes {
     /// The offsets of some elements and all bytes, in place; `None` for views, indices beyond the
     /// column, and memory that another party may write.
     pub(crate) fn in_memory(&self, elements: Range<usize>) -> Option<(ConstantOffsets<'_>, &[u8])> {
-        let (Index::Offsets(offsets), ReadOrPinLease::Constant(bytes)) = (&self.index, &self.data[0]) else {
+        let (Index::Offsets(offsets), [ReadOrPinLease::Constant(bytes), ..]) = (&self.index, &self.data[..])
+        else {
             return None;
         };
         let range = self.first + elements.start..self.first + elements.end + 1;
         offsets.in_memory(range).filter(|_| elements.end <= self.len).map(|offsets| (offsets, &**bytes))
+    }
+
+    /// The views of all elements, and the buffers to which they refer; `None` for offsets, and
+    /// views that another party may write.
+    pub(crate) fn views(&self) -> Option<(&[[u8; VIEW]], &[ReadOrPinLease])> {
+        let Index::Views(ReadOrPinLease::Constant(views)) = &self.index else { return None };
+        let views = views.as_chunks().0.get(self.first..self.first + self.len)?;
+        Some((views, &self.data))
     }
 
     fn bytes<'a>(&'a self, buffer: usize, range: Range<usize>, room: &'a mut Vec<u8>) -> Result<&'a [u8]> {

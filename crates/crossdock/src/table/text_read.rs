@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::Range;
 use std::slice;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::memory::LeaseKind;
+use crate::table::checks::Checks;
 use crate::table::column::Column;
 use crate::table::column_type::Storage;
 use crate::table::constant_offsets::ConstantOffsets;
@@ -60,6 +61,28 @@ impl Column {
 }
 
 impl TextRead {
+    pub(super) fn column(&self) -> &Column {
+        &self.column
+    }
+
+    /// The bytes of all elements, in place.
+    pub(super) fn bytes_of_all(&self) -> &TextBytes {
+        &self.bytes
+    }
+
+    /// The bytes of validity, and the bit of the first element; `None` if no element is null.
+    pub(super) fn valid_bits(&self) -> Result<Option<(&[u8], usize)>> {
+        match self.column.validity() {
+            Some(_) => self.validity.in_memory().ok_or_else(changing).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Compares all elements with the rules of text, unless they were compared before.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.is_checked { Ok(()) } else { self.column.check(Checks::Full) }
+    }
+
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.column.len()
@@ -99,7 +122,8 @@ impl TextRead {
     }
 
     /// The elements as text. As [`TextRead::get`] for each; offsets and bytes are checked many at a
-    /// time.
+    /// time. An element that is not text is an error, and those after it follow;
+    /// [`TextRead::values`] checks all first, and is faster.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<Option<&str>>> {
         TextIter {
             text: self,
@@ -115,12 +139,19 @@ impl TextRead {
     }
 }
 
+/// The Read lease of a column of text covers all its buffers.
+#[cold]
+pub(super) fn changing() -> Error {
+    Error::new(Kind::Conflict, "another party may write the text; copy the column first")
+}
+
 /// The elements of a column of text, in order.
 ///
 /// # Invariants
 ///
 /// 1. `narrow` or `wide` are the ends of the elements before `block_end`, which obey the rules of
 ///    offsets, and of which the valid ones are UTF-8 in `bytes`. The first begins at `start`.
+#[derive(Clone)]
 struct TextIter<'a> {
     text: &'a TextRead,
     has_nulls: bool,
@@ -136,38 +167,20 @@ struct TextIter<'a> {
 }
 
 impl<'a> TextIter<'a> {
-    /// The element that ends at byte `end`. Its index is not computed unless it is needed, and the
-    /// result is made in its final form: taken out of another one, it would go through memory.
+    /// The element that ends at byte `end`.
     #[inline(always)]
     fn element(&mut self, end: usize) -> Option<Result<Option<&'a str>>> {
         let start = std::mem::replace(&mut self.start, end);
         if self.has_nulls {
-            return self.nullable(start, end);
+            match self.text.validity.is_valid(self.index()) {
+                Ok(true) => {}
+                Ok(false) => return Some(Ok(None)),
+                Err(error) => return Some(Err(error)),
+            }
         }
-        match self.bytes.get(start..end) {
-            // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and,
-            // under the Read lease of `text`, stay so.
-            Some(bytes) => Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(bytes) }))),
-            None => self.one(self.index()),
-        }
-    }
-
-    #[inline]
-    fn nullable(&self, start: usize, end: usize) -> Option<Result<Option<&'a str>>> {
-        match (self.text.validity.is_valid(self.index()), self.bytes.get(start..end)) {
-            (Ok(false), _) => Some(Ok(None)),
-            // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and,
-            // under the Read lease of `text`, stay so.
-            (Ok(true), Some(bytes)) => Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(bytes) }))),
-            _ => self.one(self.index()),
-        }
-    }
-
-    /// One element, checked for itself.
-    #[cold]
-    #[inline(never)]
-    fn one(&self, index: usize) -> Option<Result<Option<&'a str>>> {
-        Some(self.text.get(index))
+        // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and, under the
+        // Read lease of `text`, stay so.
+        Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(&self.bytes[start..end]) })))
     }
 
     /// The index of the element whose end was taken last.
@@ -175,53 +188,63 @@ impl<'a> TextIter<'a> {
         self.block_end - self.narrow.len() - self.wide.len() - 1
     }
 
-    /// An element with a wide offset, or the first one of the next block.
-    #[inline(never)]
-    fn next_other(&mut self) -> Option<Result<Option<&'a str>>> {
-        match self.wide.next() {
-            Some(&end) => self.element(i64::from_ne_bytes(end) as usize),
-            None => self.next_block(),
-        }
-    }
-
-    /// The first element of the next block, which is checked at once.
+    /// Checks the next block at once. False after the last.
     #[cold]
-    fn next_block(&mut self) -> Option<Result<Option<&'a str>>> {
-        if let Some(index) = self.single.next() {
-            return self.one(index);
-        }
+    #[inline(never)]
+    fn next_block(&mut self) -> bool {
         let (read, start) = (self.text, self.left.start);
         let most = if read.is_checked { read.len() } else { start + TEXT_BLOCK };
         let block = start..most.min(self.left.end);
         if block.is_empty() {
-            return None;
+            return false;
         }
         self.left.start = block.end;
-        let is_correct = read.bytes.is_block_correct(block.clone(), !read.is_checked);
-        match read.bytes.in_memory(block.clone()).filter(|_| is_correct) {
-            Some((offsets, bytes)) => {
-                // TextIter 1: compared above; text by TextRead 1, if not above.
-                (self.start, _) = offsets.ends()?;
+        let is_correct = read.is_checked || read.bytes.is_block_correct(block.clone(), true);
+        let found = read.bytes.in_memory(block.clone()).filter(|_| is_correct);
+        // TextIter 1: compared above, if not by TextRead 1.
+        match found.and_then(|(offsets, bytes)| Some((offsets, offsets.ends()?.0, bytes))) {
+            Some((offsets, start, bytes)) => {
                 match offsets {
                     ConstantOffsets::Narrow(all) => self.narrow = all[1..].iter(),
                     ConstantOffsets::Wide(all) => self.wide = all[1..].iter(),
                 }
-                (self.bytes, self.block_end) = (bytes, block.end);
+                (self.start, self.bytes, self.block_end) = (start, bytes, block.end);
             }
             None => self.single = block,
         }
-        self.next()
+        true
     }
+}
+
+/// One element, checked for itself.
+#[cold]
+#[inline(never)]
+fn one(text: &TextRead, index: usize) -> Result<Option<&str>> {
+    text.get(index)
 }
 
 impl<'a> Iterator for TextIter<'a> {
     type Item = Result<Option<&'a str>>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.narrow.next() {
-            Some(&end) => self.element(i32::from_ne_bytes(end) as usize),
-            None => self.next_other(),
+        loop {
+            if let Some(&end) = self.narrow.next() {
+                return self.element(i32::from_ne_bytes(end) as usize);
+            }
+            if let Some(&end) = self.wide.next() {
+                return self.element(i64::from_ne_bytes(end) as usize);
+            }
+            if let Some(index) = self.single.next() {
+                return Some(one(self.text, index));
+            }
+            // On a copy: the fields of `self` stay in registers, since no call has its address.
+            let mut rest = self.clone();
+            let has_more = rest.next_block();
+            *self = rest;
+            if !has_more {
+                return None;
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use crate::element::{TimeBase, TimeUnit, Value};
 use crate::error::{Error, Kind, Result};
 use crate::table::column::Column;
 use crate::table::column_type::{ColumnType, IntervalUnit, Storage, UnionMode};
+use crate::table::field::Field;
 use crate::table::full::check_increase;
 use crate::table::integers::{IntegerKind, Integers};
 use crate::table::shape::{kind_of, malformed, times};
@@ -94,19 +95,24 @@ impl Column {
         (0..self.len()).map(|index| self.value(index))
     }
 
-    /// The column that has the value of an element, and the index there: behind dictionaries, runs
-    /// and unions. `None` for nulls. O(1); O(log runs) for runs.
+    /// The column that has the value of an element, the index there, and the field of that column:
+    /// behind dictionaries, runs and unions, otherwise `None`. `None` for nulls. O(1); O(log runs)
+    /// for runs.
     ///
     /// # Errors
     ///
     /// As [`Column::value`].
     #[doc(hidden)]
-    pub fn resolved(&self, index: usize) -> Result<Option<(&Self, usize)>> {
-        self.or_fault(self.resolved_as_read(index))
+    pub fn resolved(&self, index: usize) -> Result<Option<(&Self, usize, Option<&Field>)>> {
+        self.or_fault(self.resolved_as_read(index, None))
     }
 
-    /// As [`Column::resolved`], of a file that shrank too.
-    fn resolved_as_read(&self, index: usize) -> Result<Option<(&Self, usize)>> {
+    /// As [`Column::resolved`], of a file that shrank too. `field` is that of this column.
+    fn resolved_as_read<'a>(
+        &'a self,
+        index: usize,
+        field: Option<&'a Field>,
+    ) -> Result<Option<(&'a Self, usize, Option<&'a Field>)>> {
         if index >= self.len() {
             let text = format!("element {index} is out of bounds for a column of {} elements", self.len());
             return Err(Error::new(Kind::Bounds, text));
@@ -116,17 +122,18 @@ impl Column {
         {
             return Ok(None);
         }
-        let at = self.offset() + index;
-        match (self.column_type().storage(), self.dictionary()) {
-            (Storage::Null, _) => Ok(None),
-            (Storage::RunEnds, _) => self.children()[1].resolved_as_read(self.run_of(at)?),
+        let (at, ty) = (self.offset() + index, self.column_type());
+        let (below, element, number) = match (ty.storage(), self.dictionary()) {
+            (Storage::Null, _) => return Ok(None),
+            (Storage::RunEnds, _) => (&self.children()[1], self.run_of(at)?, 1),
             (Storage::Union(mode), _) => {
                 let (child, element) = self.member_of(mode, at)?;
-                self.children()[child].resolved_as_read(element)
+                (&self.children()[child], element, child)
             }
-            (_, Some(values)) => values.resolved_as_read(self.entry_of(index)?),
-            _ => Ok(Some((self, index))),
-        }
+            (_, Some(values)) => (values, self.entry_of(index)?, 0),
+            _ => return Ok(Some((self, index, field))),
+        };
+        below.resolved_as_read(element, ty.fields().nth(number))
     }
 
     fn valid_value(&self, index: usize) -> Result<ColumnValue> {

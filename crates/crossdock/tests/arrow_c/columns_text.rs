@@ -95,6 +95,14 @@ fn part<'a>(
     (column.slice(start..end).unwrap(), &values[start..end])
 }
 
+/// The same elements, promised to be constant, and checked.
+fn constant(column: &Column) -> Column {
+    let field = Field::new("text", column.column_type().clone()).unwrap();
+    let (mut schema, mut array) = arrow::export_column(&field, column).unwrap().into_raw();
+    // SAFETY: just exported, and not consumed yet.
+    unsafe { arrow::import_column(&mut schema, &mut array, Checks::Full) }.unwrap().1
+}
+
 #[test]
 fn text_is_read_in_blocks_and_one_by_one_alike() {
     let mut random = Rng::with_seed(seed());
@@ -109,18 +117,45 @@ fn text_is_read_in_blocks_and_one_by_one_alike() {
         for column in columns {
             let (column, values) = part(&column, &values, &mut random);
             column.check(Checks::Full).unwrap();
-            let read = column.text().unwrap();
-            let mut elements = read.iter();
-            for (index, value) in values.iter().enumerate() {
-                let wanted = value.as_deref().map(|bytes| std::str::from_utf8(bytes).unwrap());
-                assert_eq!(elements.len(), values.len() - index);
-                assert_eq!(elements.next().unwrap().unwrap(), wanted);
-                assert_eq!(read.get(index).unwrap(), wanted);
+            // Once more in constant memory, which is checked once.
+            for column in [constant(&column), column] {
+                let read = column.text().unwrap();
+                let (mut elements, mut checked) = (read.iter(), read.values().unwrap());
+                for (index, value) in values.iter().enumerate() {
+                    let wanted = value.as_deref().map(|bytes| std::str::from_utf8(bytes).unwrap());
+                    assert_eq!((elements.len(), checked.len()), (values.len() - index, values.len() - index));
+                    assert_eq!(
+                        (elements.next().unwrap().unwrap(), checked.next().unwrap()),
+                        (wanted, wanted)
+                    );
+                    assert_eq!(read.get(index).unwrap(), wanted);
+                }
+                assert!(elements.next().is_none() && elements.next().is_none() && checked.next().is_none());
+                assert!(read.get(values.len()).unwrap_err().is_bounds());
             }
-            assert!(elements.next().is_none() && elements.next().is_none());
-            assert!(read.get(values.len()).unwrap_err().is_bounds());
         }
     }
+}
+
+#[test]
+fn views_of_short_text_alone_need_no_other_buffer() {
+    let values = ["abc", "é"].map(|text| Some(text.as_bytes().to_vec()));
+    let buffers = vec![by_views(&values, ColumnType::Utf8View).buffers()[0].clone()];
+    let parts = ColumnParts { len: 2, buffers, ..ColumnParts::default() };
+    let column = Column::new(ColumnType::Utf8View, parts, Checks::Full).unwrap();
+    for column in [constant(&column), column] {
+        let read = column.text().unwrap();
+        assert_eq!(read.iter().collect::<Result<Vec<_>, _>>().unwrap(), [Some("abc"), Some("é")]);
+        assert_eq!(read.values().unwrap().collect::<Vec<_>>(), [Some("abc"), Some("é")]);
+    }
+    // Neither do offsets of no elements.
+    let buffers = vec![buffer(Vec::<i32>::new()), buffer(Vec::<u8>::new())];
+    let parts = ColumnParts { buffers, ..ColumnParts::default() };
+    let none = Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap();
+    let read = none.text().unwrap();
+    assert_eq!((read.iter().count(), read.values().unwrap().count()), (0, 0));
+    let bytes = by_views(&[], ColumnType::BinaryView);
+    assert!(bytes.text().unwrap().values().err().unwrap().is_unsupported());
 }
 
 #[test]
@@ -142,6 +177,7 @@ fn one_element_that_is_not_text_is_the_only_error() {
                 assert_eq!(element.is_err(), index == at);
             }
             assert_eq!(read.iter().count(), values.len());
+            assert!(read.values().err().unwrap().is_malformed());
         }
     }
     // Two halves of one character are text together, and neither is.

@@ -11,7 +11,9 @@ use crate::exchange::protocol::arrow::field::{ArrowField, malformed};
 use crate::exchange::protocol::arrow::foreign::{ForeignStruct, ReleasableStruct};
 use crate::exchange::protocol::arrow::import::{Imported, read, within};
 use crate::exchange::protocol::arrow::stream_abi::{ArrowArrayStream, ArrowDeviceArrayStream};
+use crate::exchange::protocol::arrow::table_schema::read_field;
 use crate::memory::Place;
+use crate::table::Field;
 
 /// A sequence of columns of one type from a producer.
 ///
@@ -60,6 +62,16 @@ impl ArrowStream {
     /// The names of the children, if the columns are structs.
     pub fn child_names(&self) -> Option<Vec<&str>> {
         self.field.child_names()
+    }
+
+    /// The type of the columns, requested again, as tables have it.
+    ///
+    /// # Errors
+    ///
+    /// As [`import_stream`](super::import_stream).
+    #[doc(hidden)]
+    pub fn field(&mut self) -> Result<Field> {
+        schema_struct(&mut self.foreign).and_then(|schema| read_field(&schema)).map_err(streaming)
     }
 
     /// The next column. `None` after the last.

@@ -114,7 +114,7 @@ pub unsafe fn import_device_batch(
 ) -> Result<RecordBatch> {
     // SAFETY: the clauses of `# Safety` are those of `import_device_column`.
     let (field, column) = unsafe { import_device_column(schema, array, checks) }?;
-    batch_of(&field, &column).map_err(within)
+    batch_of(&field, column).map_err(within)
 }
 
 /// The one device of columns.

@@ -80,11 +80,11 @@ pub unsafe fn import_batch(
 ) -> Result<RecordBatch> {
     // SAFETY: the clauses of `# Safety` are those of `import_column`.
     let (field, column) = unsafe { import_column(schema, array, checks) }?;
-    batch_of(&field, &column).map_err(within)
+    batch_of(&field, column).map_err(within)
 }
 
 /// A struct without nulls as a batch. O(columns).
-pub(super) fn batch_of(field: &Field, column: &Column) -> Result<RecordBatch> {
+pub(super) fn batch_of(field: &Field, column: Column) -> Result<RecordBatch> {
     let schema = schema_of(field)?;
     let nulls = column.null_count()?;
     if nulls != 0 {
@@ -94,9 +94,11 @@ pub(super) fn batch_of(field: &Field, column: &Column) -> Result<RecordBatch> {
         ));
     }
     let (start, len) = (column.offset(), column.len());
-    let mut columns = Vec::with_capacity(column.children().len());
-    for child in column.children() {
-        columns.push(child.slice(start..start + len)?);
+    let mut columns = column.into_children();
+    for child in &mut columns {
+        if (start, len) != (0, child.len()) {
+            *child = child.slice(start..start + len)?;
+        }
     }
     RecordBatch::new(schema, columns, len)
 }

@@ -58,7 +58,7 @@ pub unsafe fn import_batch_skipping(
         let KnownFields { field, kept, mut refused } = read_known(&schema)?;
         let (field, column, more) = children_of(&field, &kept, array?, checks, true)?;
         refused.extend(more);
-        Ok((batch_of(&field, &column)?, refused))
+        Ok((batch_of(&field, column)?, refused))
     });
     imported.map_err(within)
 }

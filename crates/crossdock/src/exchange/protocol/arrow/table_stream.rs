@@ -140,7 +140,7 @@ impl ImportedBatches {
             }
         };
         let Some(column) = column.transpose()? else { return Ok(None) };
-        batch_of(&self.field, &column).map(Some)
+        batch_of(&self.field, column).map(Some)
     }
 }
 
