@@ -178,8 +178,8 @@ impl<'a> TextIter<'a> {
                 Err(error) => return Some(Err(error)),
             }
         }
-        // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and, under the
-        // Read lease of `text`, stay so.
+        // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and stay so
+        // under the Read lease of `text`.
         Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(&self.bytes[start..end]) })))
     }
 
