@@ -67,19 +67,20 @@ fn packed(dist: &Dist, name: &str) -> PathBuf {
 }
 
 /// Unpacks the packages into an empty folder beside each other, where each is found by the others.
-/// Returns that folder.
+/// Below the checkout they would belong to its workspace, so the folder is among the temporary
+/// ones.
 pub(super) fn unpack(run: &mut Run<'_>, dist: &Dist) -> Result<PathBuf> {
-    let folder = dist.staging("unpacked")?;
+    let folder = std::env::temp_dir().join(format!("crossdock-packages-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join(".cargo"))?;
     let mut settings = String::from("[patch.crates-io]\n");
     for name in published() {
         let versioned = format!("{name}-{}", dist.version);
         let file = dist.out.join(format!("{versioned}.crate"));
         run.exec(run.door.command("tar", "-xzf").arg(&file).arg("-C").arg(&folder))?;
-        ensure!(folder.join(&versioned).join("LICENSE-MIT").is_file(), "{versioned} has no licence");
         let path = folder.join(&versioned);
+        ensure!(path.join("LICENSE-MIT").is_file(), "{versioned} has no licence");
         settings += &format!("{name} = {{ path = {:?} }}\n", path.display().to_string());
     }
-    std::fs::create_dir_all(folder.join(".cargo"))?;
     std::fs::write(folder.join(".cargo/config.toml"), settings)?;
     Ok(folder)
 }

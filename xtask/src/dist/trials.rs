@@ -36,7 +36,8 @@ pub(super) fn crates(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     fs::write(project.join("src/main.rs"), example(run.door, "README.md", "rust")?)?;
     let mut cargo = run.door.cargo("run --quiet --offline");
     cargo.current_dir(&project).env("CARGO_TARGET_DIR", dist.build.join("project"));
-    says(run, &mut cargo, "7")
+    says(run, &mut cargo, "7")?;
+    fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))
 }
 
 /// The first program of a document in a language.
