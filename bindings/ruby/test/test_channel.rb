@@ -106,11 +106,12 @@ class TestChannel < Test::Unit::TestCase
     channel = Crossdock::Channel.new(1, 2000)
     receiver, sender = channel.receiver, channel.sender
     sender << Crossdock::Table.new({ "n" => [1.5, 2.5] })
-    column = receiver.receive["n"]
+    table = receiver.receive
+    column = table["n"]
+    table.release
     assert_match(/no slot/, message_of(Errno::ETIMEDOUT) { sender.send([4], timeout: 0) })
-    assert_equal [1.5, 2.5], column.to_a
-    channel = Crossdock::Channel.new(1, 2000)
-    receiver, sender = channel.receiver, channel.sender
+    assert_equal [[1.5, 2.5], [1.5, 2.5], [2.5]], [column.to_a, column.each.to_a, column.last(1)]
+    column.release
     3.times do |i|
       sender.send(Crossdock::Table.new({ "n" => [i] }), timeout: 0)
       table = receiver.receive

@@ -245,6 +245,19 @@ class TestTables < Test::Unit::TestCase
     assert_equal [PRICES, 2, false], [column.to_a, part.size, part.released?]
   end
 
+  def test_a_released_column_has_nothing_and_its_parts_stay
+    column = parts["price"]
+    part, view = column[1..], Fiddle::MemoryView.new(column)
+    assert_equal [nil, nil, true], [column.release, column.release, column.released?]
+    assert_equal ["released", "#<Crossdock::Column released>"], [column.to_s, column.inspect]
+    %i[name type nullable? size null_count array mask compact chunks to_a to_arrow to_arrow_c_array to_json each last].each do |method|
+      assert_match(/column was released/, message_of(Crossdock::Error) { column.public_send(method) {} }, method)
+    end
+    assert_raise(Crossdock::Error) { Crossdock.table("price" => column) }
+    assert_raise(ArgumentError) { Fiddle::MemoryView.new(column) }
+    assert_equal [PRICES.drop(1), PRICES[0], false], [part.to_a, view[0], part.released?]
+  end
+
   def test_nulls_are_filled_and_masked
     column = Crossdock.column([1, nil, 3])
     assert_match(/1 of 3 elements are null.*fill_nulls/, message_of(Crossdock::Refusal) { column.array })

@@ -79,8 +79,12 @@ module Crossdock
     #   @return [::Array<Column>] a column for each chunk, in place
     # @!method to_a
     #   @return [::Array] the elements
-    # @!method to_s
-    #   @return [String] the first and the last elements
+    # @!method released?
+    #   @return [Boolean] whether the memory was released, so that nothing can be read
+    # @!method release
+    #   Releases the memory, unless the table, arrays, other columns or views use it: also the slot of
+    #   a channel. Nothing can be read from this object afterwards.
+    #   @return [nil]
 
     # The element at an index, or a part, in place.
     #
@@ -106,7 +110,7 @@ module Crossdock
       return (at(size - 1) unless size.zero?) if count.nil?
       raise ArgumentError, "count: #{count} is negative" if count.negative?
 
-      part([size - count, 0].max, count).to_a
+      values([size - count, 0].max, count)
     end
 
     # @yieldparam element [Object] the elements as {#to_a} gives them, of which a block is converted
@@ -115,7 +119,7 @@ module Crossdock
     def each(&block)
       return enum_for(:each) { size } unless block
 
-      (0...size).step(RowRange::BLOCK) { |start| part(start, RowRange::BLOCK).to_a.each(&block) }
+      (0...size).step(RowRange::BLOCK) { |start| values(start, RowRange::BLOCK).each(&block) }
       self
     end
 
@@ -158,8 +162,15 @@ module Crossdock
       to_a.to_json(*state)
     end
 
+    # @return [String] the first and the last elements
+    def to_s
+      released? ? "released" : text
+    end
+
     # @return [String]
     def inspect
+      return "#<#{self.class} released>" if released?
+
       "#{self.class} #{"#{name.inspect} " unless name.empty?}#{type} #{size}\n#{self}"
     end
 

@@ -15,17 +15,22 @@ use magnus::{
 
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
-use crate::pressure::{ReportedMemory, again, told};
+use crate::keep;
+use crate::pressure::{ReportedMemory, again};
+use crate::tables::content::{Content, Reported};
 use crate::tables::{lent_column, new_column, values};
 use crate::value;
 
 /// How many elements of a column are displayed.
 const ELEMENTS: usize = 10;
 
-/// `Crossdock::Column`: the chunks of a column, one for each batch of its table.
+/// `Crossdock::Column`.
 #[derive(TypedData)]
 #[magnus(class = "Crossdock::Column", free_immediately, size)]
-pub(super) struct RubyColumn {
+pub(super) struct RubyColumn(Content<ColumnContent>);
+
+/// The chunks of a column, one for each batch of its table.
+pub(super) struct ColumnContent {
     field: Field,
     /// Columns of the field's type.
     chunks: Vec<Column>,
@@ -37,23 +42,25 @@ pub(super) struct RubyColumn {
 
 impl DataTypeFunctions for RubyColumn {
     fn size(&self) -> usize {
-        size_of::<Self>() + told(self.kept.as_ref(), self.data())
+        size_of::<Self>() + self.0.told()
     }
 }
 
-impl Drop for RubyColumn {
-    fn drop(&mut self) {
-        if let Some(kept) = &self.kept {
-            kept.leave(self.data());
-        }
+impl Reported for ColumnContent {
+    const NAME: &str = "column";
+
+    fn kept(&self) -> Option<Arc<ReportedMemory>> {
+        self.kept.clone()
     }
 }
 
 impl RubyColumn {
-    /// A column whose memory the collector knows.
-    pub(super) fn sharing(field: Field, chunks: Vec<Column>, kept: Option<Arc<ReportedMemory>>) -> Self {
-        let len = chunks.iter().map(Column::len).sum();
-        Self { field, chunks, len, kept, export: OnceLock::new() }
+    pub(super) fn with(content: ColumnContent) -> Self {
+        Self(Content::new(content))
+    }
+
+    fn sharing(field: Field, chunks: Vec<Column>, kept: Option<Arc<ReportedMemory>>) -> Self {
+        Self::with(ColumnContent::sharing(field, chunks, kept))
     }
 
     /// A column of new memory, or of another producer's.
@@ -67,9 +74,21 @@ impl RubyColumn {
         Self::new(field, vec![column])
     }
 
-    /// A number that distinguishes this object from others.
-    fn data(&self) -> usize {
-        std::ptr::from_ref(self).addr()
+    pub(super) fn content(&self, ruby: &Ruby) -> Result<Arc<ColumnContent>> {
+        self.0.open(ruby)
+    }
+
+    /// The content; `None` after the release.
+    pub(super) fn unless_released(&self) -> Option<Arc<ColumnContent>> {
+        self.0.get()
+    }
+}
+
+impl ColumnContent {
+    /// A column whose memory the collector knows.
+    pub(super) fn sharing(field: Field, chunks: Vec<Column>, kept: Option<Arc<ReportedMemory>>) -> Self {
+        let len = chunks.iter().map(Column::len).sum();
+        Self { field, chunks, len, kept, export: OnceLock::new() }
     }
 
     pub(super) fn field(&self) -> &Field {
@@ -82,10 +101,6 @@ impl RubyColumn {
 
     pub(super) fn len(&self) -> usize {
         self.len
-    }
-
-    pub(super) fn kept(&self) -> Option<Arc<ReportedMemory>> {
-        self.kept.clone()
     }
 
     pub(super) fn slice(&self, range: Range<usize>) -> Result<Self> {
@@ -164,32 +179,35 @@ impl RubyColumn {
 
 // ===== methods
 
-fn name(this: &RubyColumn) -> &str {
-    this.field.name()
+fn name(ruby: &Ruby, this: &RubyColumn) -> Result<String> {
+    Ok(this.content(ruby)?.field.name().to_owned())
 }
 
-fn ty(this: &RubyColumn) -> String {
-    this.field.column_type().to_string()
+fn ty(ruby: &Ruby, this: &RubyColumn) -> Result<String> {
+    Ok(this.content(ruby)?.field.column_type().to_string())
 }
 
-fn is_nullable(this: &RubyColumn) -> bool {
-    this.field.is_nullable()
+fn is_nullable(ruby: &Ruby, this: &RubyColumn) -> Result<bool> {
+    Ok(this.content(ruby)?.field.is_nullable())
 }
 
-fn null_count(_: &Ruby, this: &RubyColumn) -> Result<usize> {
-    Ok(this.chunks.iter().map(Column::null_count).sum::<crossdock::Result<_>>()?)
+fn null_count(ruby: &Ruby, this: &RubyColumn) -> Result<usize> {
+    Ok(this.content(ruby)?.chunks.iter().map(Column::null_count).sum::<crossdock::Result<_>>()?)
 }
 
 fn array(ruby: &Ruby, this: &RubyColumn) -> Result<Wrapped> {
+    let this = this.content(ruby)?;
     Wrapped::sharing(ruby, this.array(ruby)?, this.kept())
 }
 
 fn mask(ruby: &Ruby, this: &RubyColumn) -> Result<Wrapped> {
+    let this = this.content(ruby)?;
     let column = this.only(ruby)?;
     Wrapped::new(ruby, again(ruby, || Ok(column.mask()?))?)
 }
 
 fn fill_nulls(ruby: &Ruby, this: &RubyColumn, object: Value) -> Result<RubyColumn> {
+    let this = this.content(ruby)?;
     let ty = this.field.column_type();
     let string = RString::from_value(object);
     let value = match (ty, ty.dtype(), string) {
@@ -212,7 +230,8 @@ fn fill_nulls(ruby: &Ruby, this: &RubyColumn, object: Value) -> Result<RubyColum
     RubyColumn::new(this.field.clone(), chunks.collect::<crossdock::Result<_>>()?)
 }
 
-fn compact(_: &Ruby, this: &RubyColumn) -> Result<RubyColumn> {
+fn compact(ruby: &Ruby, this: &RubyColumn) -> Result<RubyColumn> {
+    let this = this.content(ruby)?;
     let chunks = match &this.chunks[..] {
         [] => vec![],
         [only] => vec![only.compact()?],
@@ -222,45 +241,64 @@ fn compact(_: &Ruby, this: &RubyColumn) -> Result<RubyColumn> {
 }
 
 fn chunks(ruby: &Ruby, this: &RubyColumn) -> Result<RArray> {
-    let all = ruby.ary_new();
+    let (this, all) = (this.content(ruby)?, ruby.ary_new());
     for chunk in &this.chunks {
         all.push(RubyColumn::sharing(this.field.clone(), vec![chunk.clone()], this.kept()))?;
     }
     Ok(all)
 }
 
-fn size(this: &RubyColumn) -> usize {
-    this.len
+fn size(ruby: &Ruby, this: &RubyColumn) -> Result<usize> {
+    Ok(this.content(ruby)?.len)
 }
 
 /// The element at an index, which Ruby code has checked.
 fn at(ruby: &Ruby, this: &RubyColumn, index: usize) -> Result<Value> {
-    match chunk_of(this.chunks(), index) {
+    match chunk_of(this.content(ruby)?.chunks(), index) {
         Some((chunk, index)) => values::element(ruby, chunk, index),
         None => Ok(ruby.qnil().as_value()),
     }
 }
 
 /// Elements from a start on, which Ruby code has checked.
-fn part(_: &Ruby, this: &RubyColumn, start: usize, len: usize) -> Result<RubyColumn> {
+fn part(ruby: &Ruby, this: &RubyColumn, start: usize, len: usize) -> Result<RubyColumn> {
+    let this = this.content(ruby)?;
     let end = start.saturating_add(len).min(this.len);
-    this.slice(start.min(end)..end)
+    Ok(RubyColumn::with(this.slice(start.min(end)..end)?))
 }
 
 fn to_a(ruby: &Ruby, this: &RubyColumn) -> Result<RArray> {
-    this.values(ruby)
+    this.content(ruby)?.values(ruby)
 }
 
-fn named(_: &Ruby, this: &RubyColumn, name: String) -> RubyColumn {
-    RubyColumn::sharing(this.field.clone().with_name(name), this.chunks.clone(), this.kept())
+/// The elements from a start on, which Ruby code has checked, without an object on the memory.
+fn values_of(ruby: &Ruby, this: &RubyColumn, start: usize, len: usize) -> Result<RArray> {
+    let this = this.content(ruby)?;
+    let end = start.saturating_add(len).min(this.len);
+    this.slice(start.min(end)..end)?.values(ruby)
 }
 
-fn to_s(ruby: &Ruby, this: &RubyColumn) -> String {
+fn named(ruby: &Ruby, this: &RubyColumn, name: String) -> Result<RubyColumn> {
+    let this = this.content(ruby)?;
+    Ok(RubyColumn::sharing(this.field.clone().with_name(name), this.chunks.clone(), this.kept()))
+}
+
+fn text(ruby: &Ruby, this: &RubyColumn) -> Result<String> {
+    let this = this.content(ruby)?;
     let shown = displayed(this.len, ELEMENTS).into_iter().map(|index| match index {
         Some(index) => this.shown(ruby, index, "inspect"),
         None => "...".to_owned(),
     });
-    format!("[{}]", shown.collect::<Vec<_>>().join(", "))
+    Ok(format!("[{}]", shown.collect::<Vec<_>>().join(", ")))
+}
+
+fn release(this: &RubyColumn) {
+    this.0.close();
+    keep::give_back();
+}
+
+fn is_released(this: &RubyColumn) -> bool {
+    this.0.is_closed()
 }
 
 /// A column of the objects in an Array, or of a `Crossdock::Array`.
@@ -295,9 +333,12 @@ pub(super) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     class.define_method("chunks", method!(chunks, 0))?;
     class.define_method("size", method!(size, 0))?;
     class.define_method("to_a", method!(to_a, 0))?;
-    class.define_method("to_s", method!(to_s, 0))?;
+    class.define_method("release", method!(release, 0))?;
+    class.define_method("released?", method!(is_released, 0))?;
     class.define_private_method("at", method!(at, 1))?;
     class.define_private_method("part", method!(part, 2))?;
+    class.define_private_method("values", method!(values_of, 2))?;
+    class.define_private_method("text", method!(text, 0))?;
     class.define_private_method("named", method!(named, 1))?;
     class.define_singleton_method("of_object", function!(of_object, 1))?;
     lent_column::init(class)

@@ -35,6 +35,10 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
     catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: Ruby calls the producer with a live object of the class, which the caller keeps.
         let Some(column) = (unsafe { column(obj) }) else { return false };
+        let Some(column) = column.unless_released() else {
+            memory_view::keep_refusal("the column was released".into());
+            return false;
+        };
         match column.export() {
             // SAFETY: Ruby passes the consumer's writable struct, and the object that it asks for.
             Ok(lent) => unsafe { export::lend(lent, obj, view, flags, false) },
@@ -51,7 +55,7 @@ unsafe extern "C" fn available(obj: VALUE) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: Ruby calls the producer with a live object of the class, which the caller keeps.
         let column = unsafe { column(obj) };
-        column.is_some_and(|column| column.export().is_ok())
+        column.and_then(RubyColumn::unless_released).is_some_and(|column| column.export().is_ok())
     }))
     .unwrap_or(false)
 }

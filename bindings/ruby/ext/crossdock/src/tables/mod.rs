@@ -3,12 +3,14 @@
 //! | file | contents |
 //! |---|---|
 //! | `table.rs`, `column.rs` | the two classes |
+//! | `content.rs` | what their objects have, until they are released |
 //! | `values.rs` | elements of columns as Ruby objects |
 //! | `new_column.rs` | columns of Ruby objects, in new memory |
 //! | `lent_column.rs` | columns as producers of MemoryViews |
 //! | `stream.rs` | streams of Arrow, in both directions |
 
 mod column;
+mod content;
 mod lent_column;
 mod new_column;
 mod stream;

@@ -23,6 +23,7 @@ use crate::error::{Failure, Result};
 use crate::keep;
 use crate::pressure::{ReportedMemory, told};
 use crate::tables::column::RubyColumn;
+use crate::tables::content::Reported;
 use crate::tables::table::{RubyTable, TableContent};
 use crate::words::words;
 
@@ -133,8 +134,9 @@ fn of_table(ruby: &Ruby, this: &RubyTable) -> Result<Stream> {
 }
 
 /// All chunks of a column as a stream.
-fn of_column(_: &Ruby, this: &RubyColumn) -> Result<Stream> {
+fn of_column(ruby: &Ruby, this: &RubyColumn) -> Result<Stream> {
     keep::give_back();
+    let this = this.content(ruby)?;
     for chunk in this.chunks() {
         drop(chunk.lease(LeaseKind::Read)?);
     }
@@ -156,7 +158,7 @@ fn structs_of(ruby: &Ruby, object: Value) -> Result<Column> {
             }
         };
     }
-    let column = <&RubyColumn>::try_convert(object)?;
+    let column = <&RubyColumn>::try_convert(object)?.content(ruby)?;
     let exported = arrow::export_column(column.field(), column.only(ruby)?)?;
     Ok(Column::exported(exported.into_raw(), column.kept()))
 }

@@ -1,7 +1,7 @@
 //! The class `Crossdock::Table`.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crossdock::bindings::table::{self, cut, grid};
 use crossdock::exchange::files::Format;
@@ -17,15 +17,16 @@ use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep;
-use crate::pressure::{ReportedMemory, again, told};
-use crate::tables::column::RubyColumn;
+use crate::pressure::{ReportedMemory, again};
+use crate::tables::column::{ColumnContent, RubyColumn};
+use crate::tables::content::{Content, Reported};
 use crate::tables::stream::OwnBatches;
 use crate::value::name;
 
-/// `Crossdock::Table`, until it is released.
+/// `Crossdock::Table`.
 #[derive(TypedData)]
 #[magnus(class = "Crossdock::Table", free_immediately, size)]
-pub(super) struct RubyTable(Mutex<Option<Arc<TableContent>>>);
+pub(super) struct RubyTable(Content<TableContent>);
 
 /// Named columns of equal length, in batches.
 pub(super) struct TableContent {
@@ -38,15 +39,15 @@ pub(super) struct TableContent {
 
 impl DataTypeFunctions for RubyTable {
     fn size(&self) -> usize {
-        let content = self.lock();
-        let kept = content.as_ref().and_then(|content| content.kept.as_ref());
-        size_of::<Self>() + told(kept, std::ptr::from_ref(self).addr())
+        size_of::<Self>() + self.0.told()
     }
 }
 
-impl Drop for RubyTable {
-    fn drop(&mut self) {
-        self.close();
+impl Reported for TableContent {
+    const NAME: &str = "table";
+
+    fn kept(&self) -> Option<Arc<ReportedMemory>> {
+        self.kept.clone()
     }
 }
 
@@ -57,28 +58,11 @@ impl RubyTable {
         len: usize,
         kept: Option<Arc<ReportedMemory>>,
     ) -> Self {
-        Self(Mutex::new(Some(Arc::new(TableContent { schema, batches, len, kept }))))
+        Self(Content::new(TableContent { schema, batches, len, kept }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<TableContent>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The content, which stays while a method uses it, also if Ruby code releases the table
-    /// meanwhile.
     pub(super) fn content(&self, ruby: &Ruby) -> Result<Arc<TableContent>> {
-        self.lock().clone().ok_or_else(|| {
-            Failure::ours(ruby, "the table was released: nothing can be read from it any more")
-        })
-    }
-
-    /// Moves the content out.
-    fn close(&self) {
-        let content = self.lock().take();
-        if let Some(kept) = content.as_ref().and_then(|content| content.kept.as_ref()) {
-            kept.leave(std::ptr::from_ref(self).addr());
-        }
-        drop(content);
+        self.0.open(ruby)
     }
 
     /// A table of new memory, or of another producer's.
@@ -104,15 +88,11 @@ impl TableContent {
         &self.batches
     }
 
-    pub(super) fn kept(&self) -> Option<Arc<ReportedMemory>> {
-        self.kept.clone()
-    }
-
     /// The column at an index, which is in bounds.
-    fn column(&self, index: usize) -> Result<RubyColumn> {
+    fn column(&self, index: usize) -> Result<ColumnContent> {
         let field = &self.schema.fields()[index];
         let chunks = self.batches.iter().map(|batch| batch.column(index));
-        Ok(RubyColumn::sharing(field.clone(), chunks.collect::<crossdock::Result<_>>()?, self.kept()))
+        Ok(ColumnContent::sharing(field.clone(), chunks.collect::<crossdock::Result<_>>()?, self.kept()))
     }
 }
 
@@ -131,12 +111,12 @@ fn size(ruby: &Ruby, this: &RubyTable) -> Result<usize> {
 }
 
 fn release(this: &RubyTable) {
-    this.close();
+    this.0.close();
     keep::give_back();
 }
 
 fn is_released(this: &RubyTable) -> bool {
-    this.lock().is_none()
+    this.0.is_closed()
 }
 
 fn column(ruby: &Ruby, this: &RubyTable, index: usize) -> Result<RubyColumn> {
@@ -145,7 +125,7 @@ fn column(ruby: &Ruby, this: &RubyTable, index: usize) -> Result<RubyColumn> {
         let text = format!("column {index} is out of bounds for {} columns", this.schema.fields().len());
         return Err(Failure::index(ruby, text));
     }
-    this.column(index)
+    Ok(RubyColumn::with(this.column(index)?))
 }
 
 /// The columns at these indices, in place.
@@ -288,10 +268,10 @@ fn save_to(ruby: &Ruby, this: &RubyTable, path: PathBuf, compress: Value) -> Res
 
 /// A table of columns under their names.
 fn of_columns(ruby: &Ruby, names: Vec<String>, columns: RArray) -> Result<RubyTable> {
-    let (mut fields, mut all): (Vec<Field>, Vec<RubyColumn>) = (Vec::new(), Vec::new());
+    let (mut fields, mut all): (Vec<Field>, Vec<Arc<ColumnContent>>) = (Vec::new(), Vec::new());
     for (index, name) in names.into_iter().enumerate() {
-        let column = <&RubyColumn>::try_convert(columns.entry(index as isize)?)?;
-        let (len, first) = (column.len(), all.first().map_or(column.len(), RubyColumn::len));
+        let column = <&RubyColumn>::try_convert(columns.entry(index as isize)?)?.content(ruby)?;
+        let (len, first) = (column.len(), all.first().map_or(column.len(), |first| first.len()));
         if len != first {
             let text = format!(
                 "column {name:?} has {len} elements, but the columns before it have {first} elements"
@@ -299,10 +279,10 @@ fn of_columns(ruby: &Ruby, names: Vec<String>, columns: RArray) -> Result<RubyTa
             return Err(Failure::argument(ruby, text));
         }
         fields.push(column.field().clone().with_name(&name));
-        all.push(RubyColumn::sharing(column.field().clone(), column.chunks().to_vec(), column.kept()));
+        all.push(column);
     }
     let schema = Schema::new(fields);
-    let chunks: Vec<_> = all.iter().map(RubyColumn::chunks).collect();
+    let chunks: Vec<_> = all.iter().map(|column| column.chunks()).collect();
     let batches = table::batches(&schema, &chunks)?;
     RubyTable::new(schema, batches)
 }
