@@ -1,4 +1,5 @@
-//! Copies the figures of the record into `COMPARE.md`, the README and the page of the command.
+//! Copies the figures of the record into `COMPARE.md`, the README, the page of the command and the
+//! guide.
 //!
 //! They are between a line `<!-- figures: <block> -->` and the next `<!-- end -->`; the text
 //! around them is written by hand.
@@ -12,7 +13,7 @@ use crossdock_measure::record::{self, Line};
 use crossdock_measure::{BEST_COPY, MEMCPY, MEMSET};
 
 use crate::runs::{Runs, runs};
-use crate::{Result, record_of, tour};
+use crate::{Result, costs, record_of, tour};
 
 const BEGIN: &str = "<!-- figures: ";
 const END: &str = "<!-- end -->\n";
@@ -24,19 +25,22 @@ struct Block {
     write: fn() -> Result<String>,
 }
 
-const BLOCKS: [Block; 6] = [
+const BLOCKS: [Block; 7] = [
     Block { name: "kernels", page: "COMPARE.md", write: || Ok(kernels(&recorded("kernels")?)) },
     Block { name: "misses", page: "COMPARE.md", write: misses },
     Block { name: "arrays", page: "COMPARE.md", write: || Ok(lines(&recorded("arrays")?)) },
     Block { name: "arrow", page: "COMPARE.md", write: || Ok(arrow(&recorded("memory")?)) },
     Block { name: "headline", page: "README.md", write: headline },
     Block { name: "tour", page: "docs/command.md", write: tour::figures },
+    Block { name: "costs", page: COSTS, write: costs::figures },
 ];
 
 /// The groups whose figures are in `COMPARE.md`.
 const GROUPS: [&str; 3] = ["kernels", "arrays", "memory"];
 
-const PAGES: [&str; 3] = ["COMPARE.md", "README.md", "docs/command.md"];
+const COSTS: &str = "docs/guide/12-costs.md";
+
+const PAGES: [&str; 4] = ["COMPARE.md", "README.md", "docs/command.md", COSTS];
 
 fn path(page: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)
@@ -67,7 +71,7 @@ fn with_figures(page: &str, text: &str) -> Result<String> {
     Ok(text)
 }
 
-fn recorded(group: &str) -> Result<Vec<Runs>> {
+pub(crate) fn recorded(group: &str) -> Result<Vec<Runs>> {
     Ok(runs(record::read(&record_of(group))?))
 }
 
@@ -93,7 +97,7 @@ fn headline() -> Result<String> {
 }
 
 /// The dates, machines and sources of the runs, and their number.
-fn circumstances<'a>(all: impl Iterator<Item = &'a Runs>) -> String {
+pub(crate) fn circumstances<'a>(all: impl Iterator<Item = &'a Runs>) -> String {
     let (mut words, mut counts) = (BTreeSet::new(), BTreeSet::new());
     for runs in all {
         words.insert(runs.last().circumstances.in_words());

@@ -8,6 +8,7 @@ mod arrow;
 mod c_interface;
 mod companion;
 mod compare;
+mod costs;
 mod first_use;
 mod formats;
 mod hand_over;

@@ -19,6 +19,14 @@ mod copies {
     }
 }
 
+mod costs {
+    include!("../../../docs/guide/programs/12_costs.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
 mod devices {
     include!("../../../docs/guide/programs/07_devices.rs");
 
@@ -93,6 +101,7 @@ fn program() {
     let outcome = match name.as_str() {
         "channel" => channel::run(),
         "copies" => copies::run(),
+        "costs" => costs::run(),
         "devices" => devices::run(),
         "leases" => leases::run(),
         "leases_picture" => leases_picture::run(),
@@ -149,6 +158,12 @@ fn the_picture_of_leases_is_what_its_program_draws() {
 fn the_chapter_on_copies_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/05-copies.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/05_copies.rs"), "copies");
+}
+
+#[test]
+fn the_chapter_on_costs_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/12-costs.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/12_costs.rs"), "costs");
 }
 
 #[test]

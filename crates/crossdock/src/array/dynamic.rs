@@ -118,7 +118,7 @@ impl DArray {
             // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's
             // layout, as `moved` requires.
             Some((layout, offset)) => Ok(unsafe { self.moved(layout, offset) }),
-            None => slices.with_axes(|axes| self.slice_any(axes, RangeSemantics::Rust)),
+            None => self.slice_apart(slices, RangeSemantics::Rust),
         }
     }
 
@@ -134,13 +134,31 @@ impl DArray {
             // SAFETY: `layout` and `offset` are one result of `slice_inline` on this array's
             // layout, as `moved` requires.
             Some((layout, offset)) => Ok(unsafe { self.moved(layout, offset) }),
-            None => slices.with_axes(|axes| self.slice_any(axes, RangeSemantics::Numpy)),
+            None => self.slice_apart(slices, RangeSemantics::Numpy),
         }
     }
 
-    /// A slice of any array, or its error.
+    /// A slice of any array, or its error, out of line in a place of its own: if the function there
+    /// returned it, a slice in one pass would lie in the same place, written in parts and moved as
+    /// a whole, for which the CPU waits.
+    #[inline(always)]
+    fn slice_apart(&self, slices: impl AxisList, reading: RangeSemantics) -> Result<Self> {
+        let mut sliced = None;
+        self.slice_any_to(slices, reading, &mut sliced);
+        sliced.expect("every slice is answered")
+    }
+
     #[cold]
     #[inline(never)]
+    fn slice_any_to(
+        &self,
+        slices: impl AxisList,
+        reading: RangeSemantics,
+        sliced: &mut Option<Result<Self>>,
+    ) {
+        *sliced = Some(slices.with_axes(|axes| self.slice_any(axes, reading)));
+    }
+
     fn slice_any(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<Self> {
         if self.is_indirect() {
             return self.slice_indirect(axes, reading);

@@ -154,6 +154,12 @@ impl InlineAxes {
         }
     }
 
+    /// Copies all numbers, also those beyond the rank.
+    #[inline(always)]
+    pub(super) fn copy_to(&self, shape: &mut [usize; INLINE_RANK], strides: &mut [isize; INLINE_RANK]) {
+        (*shape, *strides) = (self.shape, self.strides);
+    }
+
     #[inline(always)]
     pub(super) fn rank(&self) -> usize {
         self.rank as usize

@@ -8,7 +8,7 @@ use crate::layout::axis_storage::{AxisStorage, InlineAxes, LayoutAxes, LayoutAxe
 use crate::layout::cut;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
-use crate::layout::{FixedLayout, Span};
+use crate::layout::{FEW_AXES, FixedLayout, Span};
 
 /// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
 /// [`MAX_RANK`](crate::layout::MAX_RANK).
@@ -209,6 +209,19 @@ impl Layout {
     #[inline(always)]
     pub(crate) fn is_plain_data(&self) -> bool {
         self.axes.inline().is_some()
+    }
+
+    /// Copies the lengths and strides of all axes to the first places; `None` if they are not in
+    /// place. The places after the rank get some numbers, because a copy of known length is short.
+    #[inline(always)]
+    pub(crate) fn copy_few_axes(
+        &self,
+        shape: &mut [usize; FEW_AXES],
+        strides: &mut [isize; FEW_AXES],
+    ) -> Option<()> {
+        let axes = self.axes.inline()?;
+        axes.copy_to(shape.first_chunk_mut()?, strides.first_chunk_mut()?);
+        Some(())
     }
 
     /// The layout of these axes and this one's elements. The axes are a result of an operation on

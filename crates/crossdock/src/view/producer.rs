@@ -79,8 +79,21 @@ pub struct ViewToken(());
 
 /// [`view_any`] out of line, for arrays that are not exported at once.
 #[inline(never)]
-fn view_slowly<P: Producer>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
-    view_any(producer, request)
+fn view_slowly<P: Producer>(producer: &P, request: Request, answer: &mut ViewAnswer) {
+    *answer = Some(view_any(producer, request));
+}
+
+/// The answer of what is decided out of line.
+type ViewAnswer = Option<Result<MemoryView, Refusal>>;
+
+/// Runs a function that always answers, which writes to a place of its own. If it returned the
+/// answer, a view at once would lie in the same place, written in parts and moved as a whole, for
+/// which the CPU waits.
+#[inline(always)]
+fn apart(answered: impl FnOnce(&mut ViewAnswer)) -> Result<MemoryView, Refusal> {
+    let mut answer = None;
+    answered(&mut answer);
+    answer.expect("every request is answered")
 }
 
 /// [`view`] of any producer.
@@ -110,7 +123,7 @@ impl Producer for DArray {
         // An array at once fulfils the request by construction.
         match self.export_at_once(&request) {
             Some(view) => Ok(view),
-            None => view_slowly(self, request),
+            None => apart(|answer| view_slowly(self, request, answer)),
         }
     }
 }
@@ -125,7 +138,7 @@ impl<T: Element, const D: usize> Producer for Array<T, D> {
     fn view_as(&self, request: Request, _: ViewToken) -> Result<MemoryView, Refusal> {
         match self.export_at_once(&request) {
             Some(view) => Ok(view),
-            None => view_slowly(self, request),
+            None => apart(|answer| view_slowly(self, request, answer)),
         }
     }
 }
@@ -140,7 +153,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
         match self.export_at_once(request) {
             Some(view) => Ok(view),
-            None => self.export_any(request),
+            None => apart(|answer| self.export_any(request, answer)),
         }
     }
 
@@ -156,7 +169,11 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// [`Array::export`] for any request.
     #[inline(never)]
-    fn export_any(&self, request: &Request) -> Result<MemoryView, Refusal> {
+    fn export_any(&self, request: &Request, answer: &mut ViewAnswer) {
+        *answer = Some(self.negotiated(request));
+    }
+
+    fn negotiated(&self, request: &Request) -> Result<MemoryView, Refusal> {
         if request.copy_policy() != CopyPolicy::Always {
             let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
             if let Ok(lease) = lease(self.raw(), &dtype, &layout, request, &request.terms()) {
@@ -180,7 +197,7 @@ impl DArray {
     pub fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
         match self.export_at_once(request) {
             Some(view) => Ok(view),
-            None => self.export_any(request),
+            None => apart(|answer| self.export_any(request, answer)),
         }
     }
 
@@ -202,7 +219,11 @@ impl DArray {
 
     /// [`DArray::export`] of any array for any request.
     #[inline(never)]
-    fn export_any(&self, request: &Request) -> Result<MemoryView, Refusal> {
+    fn export_any(&self, request: &Request, answer: &mut ViewAnswer) {
+        *answer = Some(self.negotiated(request));
+    }
+
+    fn negotiated(&self, request: &Request) -> Result<MemoryView, Refusal> {
         if request.copy_policy() == CopyPolicy::Always {
             return self.export_copy(request, None);
         }

@@ -50,6 +50,8 @@ pub struct ArrayObject {
     /// Invariant 1: the class of this library's arrays, which only an `ArrayObject` has.
     class: *const Class,
     array: DArray,
+    /// The bytes of all elements.
+    nbytes: usize,
     /// The error, if no template describes the dtype.
     format: Result<ItemFormat>,
 }
@@ -66,7 +68,7 @@ impl ArrayObject {
     /// template describes the dtype, requests for views are refused with the part in question.
     pub fn new(array: DArray) -> Self {
         let format = ItemFormat::new(array.dtype());
-        Self { class: &CLASS, array, format }
+        Self { class: &CLASS, nbytes: array.nbytes(), array, format }
     }
 
     /// As [`ArrayObject::new`], with approximations for dtypes without a template: `bool` becomes
@@ -74,7 +76,7 @@ impl ArrayObject {
     #[doc(hidden)]
     pub fn approximated(array: DArray) -> Self {
         let format = pack::to_pack_approximately(array.dtype()).and_then(ItemFormat::spelt);
-        Self { class: &CLASS, array, format }
+        Self { class: &CLASS, nbytes: array.nbytes(), array, format }
     }
 
     /// The object for C: valid while `self` lives and does not move.
@@ -119,7 +121,7 @@ impl ArrayObject {
         Ok(view.write(View {
             obj: self.as_ptr(),
             data: raw.ptr().as_ptr().cast(),
-            byte_size: layout.nbytes() as isize,
+            byte_size: self.nbytes as isize,
             readonly: u8::from(kind == LeaseKind::Pin),
             format: format.text,
             item_size: layout.itemsize() as isize,

@@ -90,6 +90,14 @@ impl ViewLease {
     /// Stores the numbers of all axes.
     #[inline]
     pub(super) fn keep_layout(&mut self, layout: &Layout) {
+        if layout.copy_few_axes(&mut self.shape, &mut self.strides).is_none() {
+            self.keep_many(layout);
+        }
+    }
+
+    /// [`keep_layout`](Self::keep_layout) of more axes than lie in place, or of suboffsets.
+    #[cold]
+    fn keep_many(&mut self, layout: &Layout) {
         let (shape, strides) = (layout.shape(), layout.strides());
         if shape.len() > FEW_AXES {
             return self.keep_long(layout);
