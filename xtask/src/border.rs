@@ -25,11 +25,17 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     }
     install::install(run.door, &run.door.target.join("debug/deps"), &prefix)?;
 
+    let programs = run.door.target.join("xtask/border");
+    if programs.exists() {
+        fs::remove_dir_all(&programs).with_context(|| format!("{} cannot be removed", programs.display()))?;
+    }
     for (instrument, filters) in INSTRUMENTS {
         run.step(if instrument.is_empty() { "plain" } else { instrument });
         let mut command = run.door.cargo("test --workspace --test border");
         command.arg(&features);
         command.env("CROSSDOCK_PREFIX", &prefix).env("CROSSDOCK_INSTRUMENT", instrument);
+        // Valgrind runs the programs that were built for the plain run.
+        command.env("CROSSDOCK_PROGRAMS", &programs);
         command.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
         run.tests(&mut command, filters)?;
     }

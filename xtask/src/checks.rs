@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::filter;
 use crate::provision::TESTS;
 use crate::run::Run;
-use crate::workspace::{self, HEAVY, Workspace};
+use crate::workspace::{self, Workspace};
 
 /// The largest number of crates that the default features of `crossdock` may depend on.
 const MOST_DEPENDENCIES: usize = 5;
@@ -79,7 +79,7 @@ const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("pools_system", &[]),
     ("arrow", &[]),
     ("memory", &[]),
-    ("crossdock", &["memory::", "pool::", "buffer::", "device::", "ledger::", "io::"]),
+    ("crossdock", &["memory::", "pool::", "buffer::", "device::", "ledger::", "io::", "exchange::crates::"]),
     ("allocation", &[]),
     ("allocators", &[]),
     ("drops", &[]),
@@ -222,8 +222,7 @@ pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
 /// the target folder, where the lints have left what crates need.
 pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
-    let features = workspace.library_features()?;
-    let light: Vec<_> = features.iter().copied().filter(|feature| !HEAVY.contains(feature)).collect();
+    let (features, light) = (workspace.library_features()?, workspace.light()?);
     let sets = match run.door.long {
         true => features.iter().map(|&feature| vec![feature]).collect(),
         false => workspace::apart(&light),
@@ -345,7 +344,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
         let left = tests.iter().filter(|test| !LEFT_TO_VALGRIND.contains(test));
         command.args(["--package", package]).args(left.flat_map(|test| ["--test", test]));
     }
-    command.arg(workspace.light_features()?);
+    command.arg(workspace.sanitized_features()?);
     let tests = workspace.integration_tests()?;
     for (name, why) in NOT_SANITIZED {
         if !tests.iter().any(|test| test.name == *name) {

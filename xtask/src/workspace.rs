@@ -1,6 +1,6 @@
 //! Cargo's description of the workspace.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::run::Run;
@@ -8,6 +8,10 @@ use crate::run::Run;
 /// Features of the library with many dependencies: daily work, the sanitizer and the builds of
 /// some features without others omit them.
 pub(crate) const HEAVY: &[&str] = &["candle-0_11"];
+
+/// Features that the sanitizer omits beside those: conversions of arrays of other crates, which
+/// would be instrumented, too. Valgrind runs the tests of all conversions.
+const NOT_SANITIZED: &[&str] = &["nalgebra-0_35", "ndarray-0_17"];
 
 const LIBRARY: &str = "crossdock";
 
@@ -55,8 +59,20 @@ impl Workspace {
 
     /// The argument for all features that are not [`HEAVY`].
     pub(crate) fn light_features(&self) -> Result<String> {
-        let light = self.library_features()?.into_iter().filter(|feature| !HEAVY.contains(feature));
-        Ok(argument(light))
+        Ok(argument(self.light()?))
+    }
+
+    /// The argument for the features with which the address sanitizer runs.
+    pub(crate) fn sanitized_features(&self) -> Result<String> {
+        let light = self.light()?;
+        if let Some(unknown) = NOT_SANITIZED.iter().find(|feature| !light.contains(feature)) {
+            bail!("the sanitizer omits the feature `{unknown}`, but there is none");
+        }
+        Ok(argument(light.into_iter().filter(|feature| !NOT_SANITIZED.contains(feature))))
+    }
+
+    pub(crate) fn light(&self) -> Result<Vec<&str>> {
+        Ok(self.library_features()?.into_iter().filter(|feature| !HEAVY.contains(feature)).collect())
     }
 
     pub(crate) fn integration_tests(&self) -> Result<Vec<IntegrationTest<'_>>> {

@@ -16,16 +16,14 @@ use crate::run::{Door, Run, at_once, start};
 
 pub(crate) const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 
-/// The fuzzing time of the suite, for all targets together, in seconds.
-const SECONDS: u64 = 30;
-const LONG_SECONDS: u64 = 600;
-
-/// The minimum time for a target: the larger corpora take a second to load.
-const LEAST_SECONDS: u64 = 2;
-
-/// The suite's random choices are always the same, so that only a change of the code makes it fail.
-/// The long run chooses anew, and libFuzzer's log shows the seed.
+/// The new inputs of the suite for each target, beside all of its corpus. They are counted, and the
+/// random choices are always the same, so that only a change of the code makes the suite fail.
+const NEW_INPUTS: u64 = 300;
 const SEED: u32 = 1;
+
+/// The fuzzing time of the long suite, for all targets together, in seconds. It chooses anew, and
+/// libFuzzer's log shows the seed.
+const LONG_SECONDS: u64 = 600;
 
 /// Longer inputs are cut when a corpus is read or written.
 const LONGEST_INPUT: usize = 4096;
@@ -61,7 +59,7 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
     let targets = build(&mut run, targets, |_, _| {})?;
     match action {
         Action::Run { seconds, .. } => {
-            println!("{}", fuzz(&mut run, &targets, *seconds, Start::Found)?.join("\n"));
+            println!("{}", fuzz(&mut run, &targets, Until::Seconds(*seconds), Start::Found)?.join("\n"));
         }
         Action::Merge { .. } => {
             for target in &targets {
@@ -73,16 +71,27 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The suite: every target runs from its corpus for its share of the time. New inputs go to the
-/// target folder, so the checkout is unchanged.
+/// The suite: every target runs from its corpus, in the long run for its share of the time. New
+/// inputs go to the target folder, so the checkout is unchanged.
 pub(crate) fn suite(run: &mut Run<'_>) -> Result<()> {
     let targets = build(run, &[], Door::build_for_tests)?;
-    let all = if run.door.long { LONG_SECONDS } else { SECONDS };
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let seconds = (all * processors as u64 / targets.len() as u64).max(LEAST_SECONDS);
-    let notes = fuzz(run, &targets, seconds, Start::Corpus)?;
+    let until = if run.door.long {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Until::Seconds(LONG_SECONDS * processors as u64 / targets.len() as u64)
+    } else {
+        Until::NewInputs(NEW_INPUTS)
+    };
+    let notes = fuzz(run, &targets, until, Start::Corpus)?;
     notes.into_iter().for_each(|note| run.note(note));
     Ok(())
+}
+
+/// When a run ends.
+#[derive(Clone, Copy)]
+enum Until {
+    /// After the inputs that it starts from, and this many of its own.
+    NewInputs(u64),
+    Seconds(u64),
 }
 
 /// The inputs that a run starts from.
@@ -124,12 +133,11 @@ fn flags() -> String {
     )
 }
 
-/// Runs targets in parallel, one per CPU, each for this long. Waits for all of them before it
-/// reports the failures. The logs of failed targets come last in the log of the run, whose last
+/// Runs targets in parallel, one per CPU. Waits for all of them before it reports the failures. The logs of failed targets come last in the log of the run, whose last
 /// lines the summary shows.
-fn fuzz(run: &mut Run<'_>, targets: &[Target], seconds: u64, from: Start) -> Result<Vec<String>> {
+fn fuzz(run: &mut Run<'_>, targets: &[Target], until: Until, from: Start) -> Result<Vec<String>> {
     let watched = &*run;
-    let done = at_once(targets.iter().collect(), |target: &Target| target.fuzz(watched, seconds, from));
+    let done = at_once(targets.iter().collect(), |target: &Target| target.fuzz(watched, until, from));
     let mut ended: Vec<_> = targets.iter().zip(done).collect();
     failures_last(&mut ended);
     let (mut notes, mut failures) = (Vec::new(), Vec::new());
@@ -205,18 +213,24 @@ impl Target {
         Ok(text)
     }
 
-    /// Fuzzes for this long, and checks that it did and that it ran more than its corpus.
-    fn fuzz(&self, run: &Run<'_>, seconds: u64, from: Start) -> Result<String> {
+    /// Fuzzes, and checks that it did for as long as it should and that it ran more than its corpus.
+    fn fuzz(&self, run: &Run<'_>, until: Until, from: Start) -> Result<String> {
         let found = match from {
             Start::Corpus => corpus::fresh(run, "suite", self)?,
             Start::Found => self.found.clone(),
         };
         let begun = (corpus::inputs(&self.corpus)?.len() + corpus::inputs(&found)?.len()) as u64;
         let mut command = self.command(run);
-        command.arg(format!("-max_total_time={seconds}"));
-        if from == Start::Corpus && !run.door.long {
-            command.arg(format!("-seed={SEED}"));
-        }
+        let (least_runs, least_seconds) = match until {
+            Until::NewInputs(count) => {
+                command.arg(format!("-runs={}", begun + count)).arg(format!("-seed={SEED}"));
+                (begun + count, 0)
+            }
+            Until::Seconds(seconds) => {
+                command.arg(format!("-max_total_time={seconds}"));
+                (begun + 1, seconds)
+            }
+        };
         if self.dictionary.exists() {
             command.arg(format!("-dict={}", self.dictionary.display()));
         }
@@ -228,9 +242,9 @@ impl Target {
         let Some((runs, took)) = done(&text) else {
             bail!("the fuzz target `{}` did not say how many runs it did: {}", self.name, self.log.display());
         };
-        if runs <= begun || took < seconds {
+        if runs < least_runs || took < least_seconds {
             bail!(
-                "the fuzz target `{}` did {runs} runs in {took} of {seconds} seconds, and began with {begun} inputs",
+                "the fuzz target `{}` did {runs} of {least_runs} runs in {took} of {least_seconds} seconds",
                 self.name
             );
         }

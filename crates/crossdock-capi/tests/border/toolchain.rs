@@ -3,12 +3,14 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::thread;
 
 use crossdock_testkit::missing;
 
@@ -226,20 +228,28 @@ pub(crate) fn static_program(source: &Path) -> Option<PathBuf> {
 }
 
 /// Builds a program and returns the command that runs it, under the requested instrument. None
-/// where there is no compiler. `others` are flags for other libraries.
+/// where there is no compiler. `others` are flags for other libraries. With a folder in
+/// `CROSSDOCK_PROGRAMS`, what was built there for another instrument is used.
 pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> Option<Command> {
     let instrument = env::var("CROSSDOCK_INSTRUMENT").unwrap_or_default();
-    let name = source.file_name().expect("a source has a name").to_string_lossy().replace('.', "-");
-    let binary = scratch(&format!("{name}-{}-{instrument}", language.standard));
-    let Library { cflags, libs, folder } = library();
+    let built = env::var_os("CROSSDOCK_PROGRAMS").map_or_else(scratch_folder, PathBuf::from);
+    let name = built_name(language, source, others, &instrument);
+    let binary = built.join(&name);
     let mut compile = language.compiler()?;
-    if instrument == "address" {
-        compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    if !binary.exists() {
+        fs::create_dir_all(&built).expect("a folder of our own");
+        // Several tests may build the same program at once.
+        let unfinished = scratch(&format!("{name}-{:?}", thread::current().id()));
+        let Library { cflags, libs, folder } = library();
+        if instrument == "address" {
+            compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+        }
+        compile.args(cflags).arg("-o").arg(&unfinished).arg(source).args(libs).args(others);
+        // Not `-Wl,-rpath,…`: a comma in the path would end the argument.
+        compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder).args(["-pthread", "-ldl"]);
+        succeeded(&mut compile);
+        fs::rename(unfinished, &binary).expect("the same file system");
     }
-    compile.args(cflags).arg("-o").arg(&binary).arg(source).args(libs).args(others);
-    // Not `-Wl,-rpath,…`: a comma in the path would end the argument.
-    compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder).args(["-pthread", "-ldl"]);
-    succeeded(&mut compile);
     let mut command = match &*instrument {
         "" | "address" => Command::new(binary),
         "valgrind" => {
@@ -254,4 +264,15 @@ pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> O
     // library.
     command.env_remove("LD_LIBRARY_PATH");
     Some(command)
+}
+
+/// The file name of a program, by all that it is built from. Valgrind runs the one that is built
+/// without an instrument.
+fn built_name(language: Language, source: &Path, others: &[String], instrument: &str) -> String {
+    let folder = source.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let name = source.file_name().expect("a source has a name").to_string_lossy().replace('.', "-");
+    let mut flags = DefaultHasher::new();
+    others.hash(&mut flags);
+    let instrument = if instrument == "valgrind" { "" } else { instrument };
+    format!("{folder}-{name}-{}-{:x}-{instrument}", language.standard, flags.finish())
 }
