@@ -133,8 +133,8 @@ fn flags() -> String {
     )
 }
 
-/// Runs targets in parallel, one per CPU. Waits for all of them before it reports the failures. The logs of failed targets come last in the log of the run, whose last
-/// lines the summary shows.
+/// Runs targets in parallel, one per CPU. Waits for all of them before it reports the failures. The
+/// logs of failed targets come last in the log of the run, whose last lines the summary shows.
 fn fuzz(run: &mut Run<'_>, targets: &[Target], until: Until, from: Start) -> Result<Vec<String>> {
     let watched = &*run;
     let done = at_once(targets.iter().collect(), |target: &Target| target.fuzz(watched, until, from));
@@ -213,7 +213,7 @@ impl Target {
         Ok(text)
     }
 
-    /// Fuzzes, and checks that it did for as long as it should and that it ran more than its corpus.
+    /// Fuzzes, and checks that it did as many runs, or ran for as long, as it should.
     fn fuzz(&self, run: &Run<'_>, until: Until, from: Start) -> Result<String> {
         let found = match from {
             Start::Corpus => corpus::fresh(run, "suite", self)?,
