@@ -40,7 +40,7 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
         run.tests(&mut command, filters)?;
     }
 
-    // Every example against the shared library, and some against the static one, as CMake finds them.
+    // The examples against the shared library, and some against the static one, found by CMake.
     run.step("cmake");
     let build = run.door.target.join("xtask/cmake");
     let mut configure = run.door.command("cmake", "-S examples -B");
