@@ -114,7 +114,10 @@ impl Form {
 }
 
 /// The most bytes of a block: the limit of the packed word, far above any machine's memory.
-const MOST: usize = (1 << 40) * ALIGNMENT - ALIGNMENT;
+const MOST: usize = {
+    let most = ((1 << 40) - 1) * ALIGNMENT as u64;
+    if most > isize::MAX as u64 { isize::MAX as usize } else { most as usize }
+};
 
 /// The layout of the allocator's block around `capacity` bytes with the header in front, or `None`
 /// if its size overflows.

@@ -22,8 +22,8 @@ const GRAIN: usize = 64 << 10;
 /// The steps from one power of two to the next: less than 1/8 of a block exceeds the request.
 const STEPS_LOG2: u32 = 3;
 
-/// The largest block, in bytes: the size of an address space.
-const LARGEST: usize = 1 << 47;
+/// The largest block, in bytes: the size of an address space, or half of one with 32 bits.
+const LARGEST: usize = if usize::BITS == 64 { 1 << (usize::BITS - 17) } else { 1 << 30 };
 
 /// The number of sizes.
 pub(crate) const CLASSES: usize = class_index(LARGEST) + 1;

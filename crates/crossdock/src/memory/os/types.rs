@@ -67,3 +67,8 @@ pub(crate) struct Interest {
     pub(crate) is_readable: bool,
     pub(crate) is_writable: bool,
 }
+
+/// A number of the system, whose type has fewer bits on some.
+pub(crate) fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
+}

@@ -44,9 +44,9 @@ pub struct PyArrayInterface {
     pub descr: *mut c_void,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
     assert!(size_of::<PyArrayInterface>() == 56 && offset_of!(PyArrayInterface, nd) == 4);
     assert!(offset_of!(PyArrayInterface, typekind) == 8 && offset_of!(PyArrayInterface, itemsize) == 12);
     assert!(offset_of!(PyArrayInterface, flags) == 16 && offset_of!(PyArrayInterface, shape) == 24);

@@ -133,9 +133,9 @@ impl ArrowDeviceArray {
     }
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
     assert!(size_of::<ArrowSchema>() == 72 && offset_of!(ArrowSchema, format) == 0);
     assert!(offset_of!(ArrowSchema, name) == 8 && offset_of!(ArrowSchema, metadata) == 16);
     assert!(offset_of!(ArrowSchema, flags) == 24 && offset_of!(ArrowSchema, n_children) == 32);

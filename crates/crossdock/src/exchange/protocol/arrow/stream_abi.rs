@@ -40,6 +40,7 @@ pub struct ArrowDeviceArrayStream {
     pub private_data: *mut c_void,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<ArrowArrayStream>() == 40 && offset_of!(ArrowArrayStream, get_schema) == 0);

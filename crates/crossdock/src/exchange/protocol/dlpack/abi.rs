@@ -102,9 +102,9 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
     assert!(size_of::<DLPackVersion>() == 8 && size_of::<DLDevice>() == 8);
     assert!(size_of::<DLDataType>() == 4 && offset_of!(DLDataType, lanes) == 2);
     assert!(size_of::<DLTensor>() == 48 && offset_of!(DLTensor, device) == 8);

@@ -67,6 +67,7 @@ impl Default for DLPackExchangeAPIHeader {
     }
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<DLPackExchangeAPIHeader>() == 16 && size_of::<DLPackExchangeAPI>() == 56);

@@ -128,9 +128,9 @@ pub struct Entry {
     pub available: Option<Available>,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     use core::mem::offset_of;
-    assert!(size_of::<*const c_void>() == 8, "offsets are known for 64-bit pointers only");
     assert!(size_of::<View>() == 112 && offset_of!(View, obj) == 0 && offset_of!(View, data) == 8);
     assert!(offset_of!(View, byte_size) == 16 && offset_of!(View, readonly) == 24);
     assert!(offset_of!(View, format) == 32 && offset_of!(View, item_size) == 40);

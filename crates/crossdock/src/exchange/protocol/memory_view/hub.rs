@@ -235,10 +235,12 @@ pub unsafe fn release(view: *mut View) -> bool {
 
 /// The fields of a view that only the releasing thread writes.
 #[repr(C)]
-struct Emptied([u64; 13]);
+struct Emptied([usize; EMPTIED]);
+
+const EMPTIED: usize = std::mem::offset_of!(View, reserved) / size_of::<usize>();
 
 impl Emptied {
-    const EMPTY: Self = Self([0; 13]);
+    const EMPTY: Self = Self([0; EMPTIED]);
 }
 
 const _: () = assert!(size_of::<Emptied>() == std::mem::offset_of!(View, reserved));

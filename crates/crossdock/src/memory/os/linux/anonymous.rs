@@ -60,7 +60,7 @@ pub(crate) fn seals(fd: BorrowedFd<'_>) -> i32 {
 pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: usize, nbytes: usize) -> bool {
     loop {
         // SAFETY: `fd` is borrowed, so it is open; the call changes no byte.
-        if unsafe { libc::fallocate(fd.as_raw_fd(), 0, offset as i64, nbytes as i64) } == 0 {
+        if unsafe { libc::fallocate(fd.as_raw_fd(), 0, offset as libc::off_t, nbytes as libc::off_t) } == 0 {
             return true;
         }
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -77,7 +77,7 @@ pub(crate) fn reserve(fd: BorrowedFd<'_>, offset: usize, nbytes: usize) -> bool 
 pub(crate) unsafe fn discard(fd: BorrowedFd<'_>, offset: usize, nbytes: usize) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: `fd` is borrowed, so it is open, and no code uses the bytes (clause 1 of `# Safety`).
-    unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as i64, nbytes as i64) };
+    unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as libc::off_t, nbytes as libc::off_t) };
 }
 
 /// Reads bytes of a file, which ends behind them or later, to memory.

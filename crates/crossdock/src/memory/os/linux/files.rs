@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::memory::os::types::FileState;
+use crate::memory::os::types::{FileState, wide};
 pub(crate) use crate::memory::os::unix::files::*;
 
 /// Opens the file of a descriptor a second time: for reading, or for reading and writing.
@@ -31,7 +31,7 @@ pub fn path_of(fd: BorrowedFd<'_>) -> io::Result<PathBuf> {
 /// opened.
 pub(crate) fn identity(fd: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
     let stat = stat(fd.as_raw_fd())?;
-    Ok((stat.st_dev, stat.st_ino))
+    Ok((stat.st_dev, wide(stat.st_ino)))
 }
 
 /// The number of the file system of the file (`statfs(2)`, `f_type`); `None` if the system does not

@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
+use crate::memory::os::types::wide;
+
 /// The user of this process.
 pub(crate) fn user() -> u32 {
     // SAFETY: `geteuid` takes nothing and cannot fail.
@@ -15,7 +17,7 @@ pub(crate) fn file_limit() -> u64 {
     // SAFETY: `limit` is a record of the right type that lives until the call returns.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
     // No file is longer than an offset can be.
-    limit.rlim_cur.min(libc::off_t::MAX as u64)
+    wide(limit.rlim_cur).min(libc::off_t::MAX as u64)
 }
 
 /// The descriptors that the process may have open.
@@ -66,5 +68,5 @@ pub(crate) fn milliseconds() -> u64 {
     // SAFETY: the record was zeroed before the call, and both of its fields are numbers, for which
     // zero is a value.
     let now = unsafe { now.assume_init() };
-    now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
+    wide(now.tv_sec.unsigned_abs()) * 1000 + wide(now.tv_nsec.unsigned_abs()) / 1_000_000
 }
