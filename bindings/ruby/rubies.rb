@@ -11,8 +11,8 @@ module Rubies
   PATTERNS = %w[/usr/local/bin/ruby /opt/rubies/*/bin/ruby ~/.rubies/*/bin/ruby ~/.rbenv/versions/*/bin/ruby ~/.rvm/rubies/*/bin/ruby ~/.asdf/installs/ruby/*/bin/ruby
                 ~/.local/share/mise/installs/ruby/*/bin/ruby].freeze
   OLDEST = "3.1"
-  # The pages and programs of the repository, which tests read.
-  BESIDE = %w[README.md bench crates data docs examples].freeze
+  # The pages and programs of the repository, which tests read, and what its crates need.
+  BESIDE = %w[Cargo.toml README.md bench crates data docs examples].freeze
 
   class << self
     # The paths and versions of all Rubies but the running one; one for each version.
