@@ -12,11 +12,14 @@
 //!
 //! Reasons: `DESIGN.md`, "Numbers are converted in blocks".
 
+#[cfg(target_arch = "x86_64")]
+mod by_64;
 mod by_value;
 mod narrow;
 mod number;
 mod plan;
 mod step;
+mod table;
 #[cfg(test)]
 mod tests;
 

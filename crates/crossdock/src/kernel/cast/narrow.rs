@@ -3,11 +3,9 @@
 //! Every value of such a float is an `f32`. A table decodes formats of 8 bits; shifts decode those
 //! of 16. One loop encodes all formats, with different constants.
 
-use std::sync::OnceLock;
-
 use crate::element::{Flavour, FloatFormat, ScalarKind};
 use crate::kernel::cast::step::{Map, StepArgs, Test};
-use crate::memory::fork::get_or_make;
+use crate::kernel::cast::table::DecodeTable;
 
 const INFINITE: u32 = 0x7f80_0000;
 
@@ -105,7 +103,7 @@ impl NarrowFormat {
     /// The format of a kind that is a float of at most 16 bits.
     pub(super) fn of(kind: ScalarKind) -> Option<Self> {
         let format = FloatFormat::of(kind)?;
-        let table = if format.sign() > 0x100 { StepArgs::NONE.table } else { table(kind, format)? };
+        let table = if format.sign() > 0x100 { StepArgs::NONE.table } else { DecodeTable::of(kind, format)? };
         let lost = match format.flavour() {
             Flavour::PowerOfTwo => StepArgs::range(0, u64::from(PowerOfTwo::LIMIT)),
             _ => Narrow::lost(format),
@@ -115,40 +113,6 @@ impl NarrowFormat {
             encode: StepArgs { narrow: Narrow::of(format), ..StepArgs::NONE },
             lost,
         })
-    }
-}
-
-const BYTES: [ScalarKind; 11] = [
-    ScalarKind::Float8E3M4,
-    ScalarKind::Float8E4M3,
-    ScalarKind::Float8E4M3B11Fnuz,
-    ScalarKind::Float8E4M3Fn,
-    ScalarKind::Float8E4M3Fnuz,
-    ScalarKind::Float8E5M2,
-    ScalarKind::Float8E5M2Fnuz,
-    ScalarKind::Float8E8M0Fnu,
-    ScalarKind::Float6E2M3Fn,
-    ScalarKind::Float6E3M2Fn,
-    ScalarKind::Float4E2M1Fn,
-];
-
-/// The decoded values of a format of at most 8 bits, computed on first use.
-fn table(kind: ScalarKind, format: FloatFormat) -> Option<&'static [f32; 256]> {
-    static TABLES: [OnceLock<[f32; 256]>; BYTES.len()] = [const { OnceLock::new() }; BYTES.len()];
-    let table = &TABLES[BYTES.iter().position(|&other| other == kind)?];
-    Some(get_or_make(table, || std::array::from_fn(|bits| format.decode(bits as u16) as f32)))
-}
-
-/// Decodes a pattern of 8 bits by table.
-pub(super) struct FromTable;
-
-impl Map for FromTable {
-    type From = u8;
-    type To = f32;
-
-    #[inline(always)]
-    fn map(args: &StepArgs, value: u8) -> f32 {
-        args.table[usize::from(value)]
     }
 }
 

@@ -8,8 +8,10 @@
 use crate::element::{Scalar, ScalarKind};
 use crate::kernel::Casting;
 use crate::kernel::block::LaneBlock;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::cast::by_64;
 use crate::kernel::cast::narrow::{
-    FromBrain, FromHalf, FromTable, LostToNarrow, NarrowFormat, PowerOfTwo, ToBrain, ToNarrow8, ToNarrow16,
+    FromBrain, FromHalf, LostToNarrow, NarrowFormat, PowerOfTwo, ToBrain, ToNarrow8, ToNarrow16,
 };
 use crate::kernel::cast::number::{
     As, Clamp, Either, Evens, Fit, NonZero, NotWhole, Outside, Swap, ToOdd, TooLarge, WithZeros,
@@ -17,6 +19,7 @@ use crate::kernel::cast::number::{
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::cast::step::Grows;
 use crate::kernel::cast::step::{BlockLoop, CastStep, StepArgs, step, test};
+use crate::kernel::cast::table::FromTable;
 use crate::kernel::cpu::Level;
 
 /// A native number.
@@ -254,7 +257,13 @@ impl CastPlan {
             ScalarKind::Float16 => self.push::<FromHalf>(StepArgs::NONE),
             narrow => {
                 if let Some(format) = NarrowFormat::of(narrow) {
-                    self.push::<FromTable>(format.decode);
+                    match self.level {
+                        #[cfg(target_arch = "x86_64")]
+                        Level::Avx512 => {
+                            self.add(CastStep::Map(by_64::from_table, format.decode, Grows::Same));
+                        }
+                        _ => self.push::<FromTable>(format.decode),
+                    }
                 }
             }
         }
@@ -280,6 +289,14 @@ impl CastPlan {
                 (false, _) => {}
             }
             match kind {
+                #[cfg(target_arch = "x86_64")]
+                ScalarKind::Float16 if self.level == Level::Avx512 => {
+                    self.add(CastStep::Map(by_64::to_half, StepArgs::NONE, Grows::Same));
+                }
+                #[cfg(target_arch = "x86_64")]
+                ScalarKind::BFloat16 if self.level == Level::Avx512 => {
+                    self.add(CastStep::Map(by_64::to_brain, StepArgs::NONE, Grows::Same));
+                }
                 #[cfg(target_arch = "x86_64")]
                 ScalarKind::Float16 if self.level > Level::Baseline => {
                     self.add(CastStep::Map(super::narrow::f16c::to_half, StepArgs::NONE, Grows::Same));

@@ -2,6 +2,7 @@
 
 use crate::kernel::block::LaneBlock;
 use crate::kernel::cast::narrow::Narrow;
+use crate::kernel::cast::table::DecodeTable;
 use crate::kernel::cpu::{Level, at_each_level};
 use crate::memory::Pod;
 
@@ -15,11 +16,12 @@ pub(super) struct StepArgs {
     /// The integer that replaces values above `high`.
     pub(super) top: u64,
     pub(super) narrow: Narrow,
-    pub(super) table: &'static [f32; 256],
+    pub(super) table: &'static DecodeTable,
 }
 
 impl StepArgs {
-    pub(super) const NONE: Self = Self { low: 0, high: 0, top: 0, narrow: Narrow::NONE, table: &[0.0; 256] };
+    pub(super) const NONE: Self =
+        Self { low: 0, high: 0, top: 0, narrow: Narrow::NONE, table: &DecodeTable::NONE };
 
     pub(super) const fn range(low: u64, high: u64) -> Self {
         Self { low, high, ..Self::NONE }

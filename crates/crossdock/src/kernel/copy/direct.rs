@@ -1,4 +1,6 @@
 //! Chooses the way to copy between two direct layouts.
+//!
+//! Reasons: `DESIGN.md`, "Streaming copies read in order, and write pairs of lines".
 
 use crate::kernel::copy::elements;
 use crate::kernel::copy::machine::Machine;
@@ -16,6 +18,8 @@ pub(super) struct Direct {
     outer: CopyPlan,
     inner: InnerLoop,
     run: CopyRun,
+    /// Whether each run follows the one before in the source.
+    adjacent: bool,
     stream: bool,
 }
 
@@ -44,7 +48,18 @@ impl Direct {
         let tables = plan.len() >= machine.shuffle_len;
         let question = Question { machine, width: plan.width, axes: plan.axes(), stream, tables };
         let (inner, taken) = question.choose();
-        Self { outer: plan.without(taken), inner, run: run::run(machine.level, stream), stream }
+        let (mut outer, mut run) = (plan.without(taken), run::run(machine.level, stream));
+        let mut adjacent = false;
+        if let (InnerLoop::Run(nbytes), true) = (&inner, stream)
+            && are_whole_lines(*nbytes, outer.axes())
+        {
+            outer = outer.in_source_order();
+            let follows = outer.axes().last().is_some_and(|axis| axis.from == *nbytes as isize);
+            if let (true, Some(reads_on)) = (follows, run::adjacent(machine.level)) {
+                (run, adjacent) = (reads_on, true);
+            }
+        }
+        Self { outer, inner, run, adjacent, stream }
     }
 
     /// # Safety
@@ -54,7 +69,7 @@ impl Direct {
     /// 2. The plan's elements may be stored to `dst` racily.
     /// 3. The CPU has the machine's level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
-        if let (InnerLoop::Run(nbytes), true) = (&self.inner, self.stream) {
+        if let (InnerLoop::Run(nbytes), true) = (&self.inner, self.stream && !self.adjacent) {
             // SAFETY: clauses 1 to 3 of `# Safety`: `stream_runs` has the same contract, and
             // `nbytes` is the width of the run.
             return unsafe { self.stream_runs(src, dst, *nbytes) };
@@ -125,6 +140,14 @@ impl Direct {
         }
         run::fence();
     }
+}
+
+/// Whether runs of the destination share no cache line, if the first one begins a line. Streamed in
+/// any order, they cost the same, and in the order of the source the hardware prefetches them.
+/// Those that share lines are stored next to each other, before the line leaves the cache.
+fn are_whole_lines(nbytes: usize, axes: &[CopyAxis]) -> bool {
+    let is_streamed = nbytes >= run::STREAMED_RUN && nbytes.is_multiple_of(run::LINE);
+    is_streamed && axes.iter().all(|axis| axis.to % run::LINE as isize == 0)
 }
 
 /// A way, and the indices of the plan's axes that it takes over.

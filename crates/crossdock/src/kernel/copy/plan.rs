@@ -1,6 +1,8 @@
 //! Two layouts of the same elements as one list of loops: sorted and merged for locality.
 
-use crate::layout::{FEW_AXES, MAX_RANK};
+use std::cmp::Reverse;
+
+use crate::layout::{FEW_AXES, MAX_RANK, sort_few};
 
 /// A loop over both layouts: its length, and the step of each layout in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,6 +176,12 @@ impl CopyPlan {
         rest
     }
 
+    /// The same steps in the order of the source: the axis with its smallest steps comes last.
+    pub(super) fn in_source_order(mut self) -> Self {
+        sort_few(self.axes.as_mut_slice(), |axis| Reverse(axis.from.unsigned_abs()));
+        self
+    }
+
     /// Calls `f` with both offsets of each step of the loops.
     pub(super) fn for_each(&self, mut f: impl FnMut(isize, isize)) {
         let (mut from, mut to) = (self.from_start, self.to_start);
@@ -292,6 +300,12 @@ mod tests {
                 };
                 assert!(!plan.axes().windows(2).any(chains), "{context}");
                 assert!(plan.axes().iter().all(|axis| axis.len > 1), "{context}");
+                let by_source = plan.clone().in_source_order();
+                assert_eq!(moved(&by_source), wanted, "{context}");
+                assert!(
+                    by_source.axes().is_sorted_by_key(|axis| Reverse(axis.from.unsigned_abs())),
+                    "{context}"
+                );
                 let Some(axis) = (0..plan.axes().len()).next_back() else { continue };
                 parts_are_the_whole(&plan, rng.usize(0..=axis), &mut rng, &wanted);
                 the_rest_times_the_taken_is_the_whole(

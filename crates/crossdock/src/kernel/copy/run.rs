@@ -22,14 +22,26 @@ pub(in crate::kernel) type CopyRun = unsafe fn(*const u8, *mut u8, usize);
 pub(in crate::kernel) fn run(level: Level, stream: bool) -> CopyRun {
     match (level, stream) {
         #[cfg(target_arch = "x86_64")]
-        (Level::Avx512, true) => stream64,
+        (Level::Avx512, true) => stream64::<false>,
         #[cfg(target_arch = "x86_64")]
         (Level::Avx512, false) => store64,
         #[cfg(target_arch = "x86_64")]
-        (Level::Avx2, true) => stream32,
+        (Level::Avx2, true) => stream32::<false>,
         #[cfg(target_arch = "x86_64")]
         (Level::Avx2, false) => store32,
         _ => portable,
+    }
+}
+
+/// The function that streams runs of which each follows the one before in the source: it also
+/// prefetches what comes after the run. `None` for a level that does not stream.
+pub(super) fn adjacent(level: Level) -> Option<CopyRun> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => Some(stream64::<true>),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => Some(stream32::<true>),
+        _ => None,
     }
 }
 
@@ -57,6 +69,36 @@ pub(super) fn lines(level: Level) -> Option<StreamLines> {
         Level::Avx2 => Some(lines32),
         _ => None,
     }
+}
+
+/// Streams `nbytes` bytes, a multiple of a line, from the first pointer to each of `count` rows of
+/// the destination, which are `to` bytes apart. The arguments are the source, `nbytes`, the
+/// destination, `to` and `count`.
+///
+/// # Safety
+///
+/// 1. `nbytes` bytes of each row of the destination, which begins a line, may be stored racily.
+/// 2. `count * nbytes` bytes at the first pointer are initialised, and no other thread writes them.
+/// 3. The CPU has the level that the function was chosen for.
+pub(super) type StreamRows = unsafe fn(*const u8, usize, *mut u8, isize, usize);
+
+/// `None` for a level that does not stream.
+pub(super) fn rows(level: Level) -> Option<StreamRows> {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => Some(rows64),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => Some(rows32),
+        _ => None,
+    }
+}
+
+/// As [`prefetch`], into the second cache only.
+pub(super) fn prefetch_to_second(src: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    vector::prefetch_to_second(src);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = src;
 }
 
 /// Prefetches the line at an address, which may be invalid, if the CPU has the instruction.
@@ -143,7 +185,7 @@ pub(super) unsafe fn short(src: *const u8, dst: *mut u8, nbytes: usize) {
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! wide {
-    ($store_run:ident, $stream_run:ident, $lines:ident, $bytes:literal, $feature:literal, $load:ident, $store:ident, $stream:ident) => {
+    ($store_run:ident, $stream_run:ident, $lines:ident, $rows:ident, $bytes:literal, $feature:literal, $load:ident, $store:ident, $stream:ident) => {
         /// # Safety
         ///
         /// Clauses 1 to 3 of [`CopyRun`].
@@ -252,6 +294,24 @@ macro_rules! wide {
             }
         }
 
+        /// # Safety
+        ///
+        /// Clauses 1 to 3 of [`StreamRows`].
+        #[target_feature(enable = $feature)]
+        unsafe fn $rows(src: *const u8, nbytes: usize, dst: *mut u8, to: isize, count: usize) {
+            for row in 0..count {
+                let (src, dst) = (src.wrapping_add(row * nbytes), dst.wrapping_offset(row as isize * to));
+                for part in (0..nbytes).step_by($bytes) {
+                    // SAFETY: clause 2 of `StreamRows`: `nbytes` is a multiple of the register's
+                    // size, so the register lies within the row at `src`.
+                    let value = unsafe { vector::$load(src.wrapping_add(part)) };
+                    // SAFETY: clause 1 of `StreamRows`: the register lies within the row at `dst`,
+                    // which begins a line, and `part` is a multiple of its size.
+                    unsafe { vector::$stream(dst.wrapping_add(part), value) };
+                }
+            }
+        }
+
         /// Streams whole lines past the caches, and stores the partial lines at both ends through
         /// them.
         ///
@@ -259,8 +319,8 @@ macro_rules! wide {
         ///
         /// Clauses 1 to 3 of [`CopyRun`].
         #[target_feature(enable = $feature)]
-        unsafe fn $stream_run(src: *const u8, dst: *mut u8, nbytes: usize) {
-            if nbytes < 512 {
+        unsafe fn $stream_run<const READS_ON: bool>(src: *const u8, dst: *mut u8, nbytes: usize) {
+            if nbytes < STREAMED_RUN {
                 // SAFETY: clauses 1 to 3 of `CopyRun`: the run and the level are passed on
                 // unchanged, to the function that does not stream.
                 return unsafe { $store_run(src, dst, nbytes) };
@@ -271,7 +331,7 @@ macro_rules! wide {
             unsafe { short(src, dst, head) };
             let mut done = head;
             while done + LINE <= nbytes {
-                if done + AHEAD < nbytes {
+                if READS_ON || done + AHEAD < nbytes {
                     vector::prefetch(src.wrapping_add(done + AHEAD));
                 }
                 for part in (0..LINE).step_by($bytes) {
@@ -295,13 +355,16 @@ macro_rules! wide {
 /// The size of a cache line, on every x86-64.
 pub(super) const LINE: usize = 64;
 
+/// Runs of at least this many bytes are streamed.
+pub(super) const STREAMED_RUN: usize = 512;
+
 /// How many bytes ahead of a stream to prefetch its source.
 pub(super) const AHEAD: usize = 1024;
 
 #[cfg(target_arch = "x86_64")]
-wide!(store32, stream32, lines32, 32, "avx2", load32, store32, stream32);
+wide!(store32, stream32, lines32, rows32, 32, "avx2", load32, store32, stream32);
 #[cfg(target_arch = "x86_64")]
-wide!(store64, stream64, lines64, 64, "avx512f,avx2", load64, store64, stream64);
+wide!(store64, stream64, lines64, rows64, 64, "avx512f,avx2", load64, store64, stream64);
 
 /// Copies fewer than 128 bytes: registers from the front, and one that ends at the end.
 ///

@@ -2,7 +2,7 @@
 
 use crate::kernel::copy::elements::offset;
 use crate::kernel::copy::plan::CopyAxis;
-use crate::kernel::copy::run::{self, StreamLines};
+use crate::kernel::copy::run::{self, StreamLines, StreamRows};
 use crate::kernel::copy::tile::{self, ROW, TILE, Tile};
 use crate::kernel::cpu::Level;
 
@@ -28,6 +28,8 @@ pub(super) struct Square {
     staged: Tile,
     /// Copies lines of the stage to the destination, where that is streamed.
     lines: Option<StreamLines>,
+    /// The same for several lines of each row.
+    several: Option<StreamRows>,
 }
 
 /// Scratch memory: one tile of the source, then rows of the destination that are no wider than a
@@ -69,8 +71,8 @@ impl Square {
         let sign = columns.from.signum();
         let columns = CopyAxis { from: sign * columns.from, to: sign * columns.to, ..columns };
         let whole = tile::tile(level, width, stream)?;
-        let lines = if stream { run::lines(level) } else { None };
-        Some(Self { width, columns, start, rows, whole, staged, lines })
+        let (lines, several) = if stream { (run::lines(level), run::rows(level)) } else { (None, None) };
+        Some(Self { width, columns, start, rows, whole, staged, lines, several })
     }
 
     /// # Safety
@@ -110,6 +112,16 @@ impl Square {
                 let (src, dst) = offset(src, dst, self.rows, row);
                 let part = SquarePart { src, dst, columns: self.columns.part(column, side).len, rows };
                 self.prefetch(part);
+                if let (true, Some(several)) = (aligned && row >= head && !self.is_far(), self.several)
+                    && rows == self.rows_at_once()
+                    && rows > side
+                    && part.columns == side
+                {
+                    // SAFETY: clauses 1 to 3 of `# Safety`: the part lies within both axes. After
+                    // `head` rows, all columns begin with a line, as they are `aligned`.
+                    unsafe { self.by_several(part, several, stage) };
+                    continue;
+                }
                 // SAFETY: clauses 1 to 3 of `# Safety`: the part lies within both axes. A streaming
                 // tile comes only after `head` rows and where `aligned` holds, so `dst` begins a
                 // line.
@@ -125,10 +137,15 @@ impl Square {
     fn rows_at_once(&self) -> usize {
         let rows = match self.lines {
             None => 128,
-            Some(_) if self.rows.from.unsigned_abs().is_multiple_of(FAR) => 16,
+            Some(_) if self.is_far() => 16,
             Some(_) => 32,
         };
         rows.max(ROW / self.width)
+    }
+
+    /// Whether the rows of the source share a set of the second cache, too.
+    fn is_far(&self) -> bool {
+        self.rows.from.unsigned_abs().is_multiple_of(FAR)
     }
 
     /// Prefetches the next part of the rows of the source, where there are too many for a cache.
@@ -136,9 +153,38 @@ impl Square {
         if self.lines.is_some() {
             for row in 0..part.rows {
                 let (src, _) = offset(part.src, part.dst, self.rows, row);
-                run::prefetch(src.wrapping_add(ROW));
+                if self.is_far() {
+                    run::prefetch(src.wrapping_add(ROW));
+                } else {
+                    run::prefetch_to_second(src.wrapping_add(2 * ROW));
+                }
             }
         }
+    }
+
+    /// Transposes several tiles into the stage, and streams the lines of each column together: the
+    /// memory writes lines that follow each other faster than others.
+    ///
+    /// # Safety
+    ///
+    /// 1. Clauses 1 to 3 of [`Square::copy`], for this part of the axes, which has as many columns
+    ///    as a tile, and the rows of some tiles. Clause 3 covers `several`.
+    /// 2. Every column of the destination begins with a line.
+    unsafe fn by_several(&self, part: SquarePart, several: StreamRows, stage: &mut Option<SquareScratch>) {
+        let nbytes = part.rows * self.width;
+        let (_, tiles) = SquareScratch::of(stage, part.columns * nbytes);
+        for row in (0..part.rows).step_by(ROW / self.width) {
+            let (src, _) = offset(part.src, part.dst, self.rows, row);
+            // SAFETY: clause 1 of `# Safety`: the source has a whole tile from `row` on. The stage
+            // has `nbytes` bytes for each column, of which a tile has 64 from `row * width` on;
+            // `staged` does not stream.
+            unsafe {
+                (self.staged)(src, self.rows.from, tiles.wrapping_add(row * self.width), nbytes as isize)
+            };
+        }
+        // SAFETY: clauses 1 and 2 of `# Safety` cover the destination; the loop above filled
+        // `columns * nbytes` bytes of the stage, which is private.
+        unsafe { several(tiles, nbytes, part.dst, self.columns.to, part.columns) };
     }
 
     /// Transposes whole tiles into the destination, the others by way of the stage.

@@ -292,7 +292,7 @@ fn transposes_of_whole_tiles_and_borders_at_any_address() {
         for itemsize in [1, 2, 4, 8, 16] {
             let side = 64 / itemsize;
             for _ in 0..4 {
-                let (rows, columns) = (rng.usize(side..4 * side), rng.usize(side..3 * side));
+                let (rows, columns) = (rng.usize(side..7 * side), rng.usize(side..3 * side));
                 let (width, sign) = (itemsize as isize, *rng.choice(&[1, -1]).unwrap());
                 // Rows that begin with lines, and rows that do not.
                 let pitch = (columns * itemsize).next_multiple_of(64) + *rng.choice(&[0, 0, 64, 3]).unwrap();
@@ -304,6 +304,24 @@ fn transposes_of_whole_tiles_and_borders_at_any_address() {
                 let dst = World::new(&mut rng, &[rows, columns], &to, &none, itemsize);
                 check(machine, &src, &dst);
             }
+        }
+    }
+}
+
+#[test]
+fn rows_that_change_places() {
+    let mut rng = Rng::with_seed(seed());
+    for machine in machines() {
+        // Whole lines that follow each other in the source, or have gaps; rows that share lines.
+        for (nbytes, gap) in [(512, 0), (1088, 0), (1024, 64), (700, 0), (192, 0)] {
+            let (lines, rows) = (rng.usize(2..6), rng.usize(2..6));
+            let (pitch, row) = (nbytes + gap, nbytes as isize);
+            let none = [false; 3];
+            let from = [(rows * pitch) as isize, pitch as isize, 1];
+            let src = World::new(&mut rng, &[lines, rows, nbytes], &from, &none, 1);
+            let to = [row, row * lines as isize, 1];
+            let dst = World::new(&mut rng, &[lines, rows, nbytes], &to, &none, 1);
+            check(machine, &src, &dst);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Like the words of [`crate::memory::racy`], each access is one instruction that the compiler can
 //! neither split, repeat nor reason about. It works at any alignment unless stated otherwise.
 
-use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch};
+use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
 macro_rules! access {
     ($vis:vis $load:ident, $store:ident, $ty:ty, $class:ident, $feature:literal, $mov:literal) => {
@@ -110,6 +110,15 @@ pub(crate) fn prefetch(src: *const u8) {
     // SAFETY: every x86-64 CPU has the instruction (SSE); it never faults and changes no state that
     // a program observes.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(src.cast()) };
+}
+
+/// Like [`prefetch`], into the second cache only: for lines of which more share a set than the
+/// first one holds.
+#[inline]
+pub(crate) fn prefetch_to_second(src: *const u8) {
+    // SAFETY: every x86-64 CPU has the instruction (SSE); it never faults and changes no state that
+    // a program observes.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(src.cast()) };
 }
 
 /// Like [`prefetch`], for a line that will be written: no other CPU keeps it. CPUs without the
