@@ -1040,6 +1040,44 @@ def test_nulls_among_identifiers_are_filled_with_one():
             column.fill_nulls(ids[0])
 
 
+def canonical(theirs, name, parameters=""):
+    """A table of one column of an extension type."""
+    metadata = {"ARROW:extension:name": name, "ARROW:extension:metadata": parameters}
+    return pa.table([theirs], schema=pa.schema([pa.field("x", theirs.type, metadata=metadata)]))
+
+
+def test_tensors_of_any_shape_are_arrays_in_place():
+    items = pa.array([[1, 2, 3, 4, 5, 6], None, [7, 8], []], pa.list_(pa.int32()))
+    shapes = pa.array([[2, 3], None, [1, 2], [4, 0]], pa.list_(pa.int32(), 2))
+    stored = pa.StructArray.from_arrays([items, shapes], ["data", "shape"], mask=pa.array([False, True, False, False]))
+    ours = crossdock.table(canonical(stored, "arrow.variable_shape_tensor"))["x"]
+    first, null, third, none = ours.to_list()
+    assert first.tolist() == [[1, 2, 3], [4, 5, 6]] and null is None and third.tolist() == [[7, 8]] and none.shape == (4, 0)
+    assert first.ptr == items.values.buffers()[1].address and ours[1:][1].tolist() == [[7, 8]]
+    assert np.asarray(ours)[2].tolist() == [[7, 8]]
+    turned = canonical(stored, "arrow.variable_shape_tensor", '{"permutation": [1, 0]}')
+    assert crossdock.table(turned)["x"][0].tolist() == [[1, 4], [2, 5], [3, 6]]
+    # What is no tensor is an error, and handed on as it is.
+    wrong = pa.StructArray.from_arrays([items, pa.array([[2, 2]] * 4, pa.list_(pa.int32(), 2))], ["data", "shape"])
+    ours = crossdock.table(canonical(wrong, "arrow.variable_shape_tensor", "{}"))
+    with pytest.raises(ValueError, match=r"tensor 0 of shape \[2, 2\] is stored in a list of 6 elements"):
+        ours["x"][0]
+    axes = pa.array([[1] * 100], pa.list_(pa.int32(), 100))
+    many = pa.StructArray.from_arrays([pa.array([[1]]), axes], ["data", "shape"])
+    with pytest.raises(TypeError, match="has 100 axes; at most 64"):
+        crossdock.table(canonical(many, "arrow.variable_shape_tensor"))["x"].to_list()
+    theirs = pa.table(ours)["x"].combine_chunks()
+    assert getattr(theirs, "storage", theirs).equals(wrong)
+
+
+def test_moments_with_an_offset_have_the_zone_of_each():
+    moments = pa.array([0, 1_500_000], pa.timestamp("us", "UTC"))
+    stored = pa.StructArray.from_arrays([moments, pa.array([60, -90], pa.int16())], ["timestamp", "offset_minutes"])
+    ours = crossdock.table(canonical(stored, "arrow.timestamp_with_offset"))["x"]
+    assert [str(one) for one in ours] == ["1970-01-01 01:00:00+01:00", "1969-12-31 22:30:01.500000-01:30"]
+    assert ours.to_list() == moments.to_pylist()
+
+
 def test_a_list_of_identifiers_is_a_column_of_them():
     ids = [uuid.uuid4(), None, uuid.UUID(int=2**127), pd.NA]
     ours = crossdock.column(ids)

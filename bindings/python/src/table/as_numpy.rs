@@ -156,7 +156,7 @@ fn decoded<'py>(py: Python<'py>, field: &Field, column: &Column) -> PyResult<Bou
 }
 
 /// Python's values, as an array of objects.
-fn objects<'py>(py: Python<'py>, chunks: &[Column], meaning: Meaning) -> PyResult<Bound<'py, PyAny>> {
+fn objects<'py>(py: Python<'py>, chunks: &[Column], meaning: Meaning<'_>) -> PyResult<Bound<'py, PyAny>> {
     let len: usize = chunks.iter().map(Column::len).sum();
     let all = py.import("numpy")?.call_method1("empty", (len, "O"))?;
     let mut start = 0;

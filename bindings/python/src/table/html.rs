@@ -58,7 +58,7 @@ pub(super) fn table(
 }
 
 /// An element; a null in grey, which tells it from the text `None`.
-fn cell(py: Python<'_>, chunks: &[Column], row: usize, meaning: Meaning) -> String {
+fn cell(py: Python<'_>, chunks: &[Column], row: usize, meaning: Meaning<'_>) -> String {
     let Some((chunk, index)) = chunk_of(chunks, row) else { return String::new() };
     if matches!(chunk.resolved(index), Ok(None)) {
         return "<span style=\"opacity:.5\">None</span>".to_owned();

@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTime, PyTuple};
 
 use crate::convert;
 use crate::errors::Raise;
+use crate::object::wrap;
 use crate::table::memory;
 use crate::{moment, nested};
 
@@ -18,14 +19,18 @@ const DAY_IN_MILLISECONDS: i64 = 86_400_000;
 
 /// What the elements of a field mean beyond their type.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Meaning {
+pub(super) enum Meaning<'a> {
     OfType,
     /// Arrow's canonical extension type of identifiers.
     Uuid,
+    /// That of tensors of any shape, and the field with their parameters.
+    Tensor(&'a Field),
+    /// That of moments with an offset from UTC each.
+    WithOffset,
 }
 
-impl Meaning {
-    pub(super) fn of(field: &Field) -> Self {
+impl<'a> Meaning<'a> {
+    pub(super) fn of(field: &'a Field) -> Self {
         // The type of a column of a dictionary is that of its values.
         let field = match field.column_type() {
             ColumnType::Dictionary { values, .. } if field.extension().is_none() => values,
@@ -33,12 +38,14 @@ impl Meaning {
         };
         match (field.column_type(), field.extension()) {
             (ColumnType::FixedBinary(16), Some(("arrow.uuid", _))) => Self::Uuid,
+            (ColumnType::Struct(_), Some(("arrow.timestamp_with_offset", _))) => Self::WithOffset,
+            (ColumnType::Struct(_), _) if field.is_variable_shape_tensor() => Self::Tensor(field),
             _ => Self::OfType,
         }
     }
 
     /// That of the only field below a list.
-    fn below(ty: &ColumnType) -> Self {
+    fn below(ty: &'a ColumnType) -> Self {
         ty.fields().next().map_or(Self::OfType, Self::of)
     }
 }
@@ -75,13 +82,21 @@ pub(super) fn element<'py>(
     py: Python<'py>,
     column: &Column,
     index: usize,
-    meaning: Meaning,
+    meaning: Meaning<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     // Behind unions, only the column that has the value, and its field, know its type.
     let Some((column, index, field)) = column.resolved(index).raise()? else {
         return Ok(py.None().into_bound(py));
     };
     let meaning = field.map_or(meaning, Meaning::of);
+    match meaning {
+        Meaning::Tensor(field) => {
+            let tensor = field.tensor_at(column, index).raise()?;
+            return tensor.map_or(Ok(py.None().into_bound(py)), |tensor| wrap(py, tensor));
+        }
+        Meaning::WithOffset => return moment_with_offset(py, column, index),
+        Meaning::OfType | Meaning::Uuid => {}
+    }
     let ty = column.column_type();
     if let ColumnType::Struct(fields) = ty {
         let all = PyDict::new(py);
@@ -128,13 +143,17 @@ pub(super) fn element<'py>(
 pub(super) fn elements<'py>(
     py: Python<'py>,
     column: &Column,
-    meaning: Meaning,
+    meaning: Meaning<'_>,
 ) -> PyResult<Bound<'py, PyList>> {
     memory::or_fault(std::slice::from_ref(column), elements_as_read(py, column, meaning))
 }
 
 /// As [`elements`], of a file that shrank too.
-fn elements_as_read<'py>(py: Python<'py>, column: &Column, meaning: Meaning) -> PyResult<Bound<'py, PyList>> {
+fn elements_as_read<'py>(
+    py: Python<'py>,
+    column: &Column,
+    meaning: Meaning<'_>,
+) -> PyResult<Bound<'py, PyList>> {
     let ty = column.column_type();
     let array = match ty {
         ColumnType::Fixed(dtype) if dtype.as_scalar().is_some() => Some(column.array().raise()?),
@@ -287,6 +306,29 @@ fn in_zone<'py>(naive: &Bound<'py, PyAny>, zone: &str) -> PyResult<Bound<'py, Py
     aware.call_method1(intern!(py, "astimezone"), (zone,))
 }
 
+/// A moment in UTC and its offset in minutes, which are the two parts of a struct. Moments that
+/// Python's classes do not have are in UTC.
+fn moment_with_offset<'py>(py: Python<'py>, column: &Column, index: usize) -> PyResult<Bound<'py, PyAny>> {
+    let [moments, offsets] = column.children() else {
+        let text = format!("a moment with an offset has 2 parts, and this one {}", column.children().len());
+        return Err(PyValueError::new_err(text));
+    };
+    let index = column.offset() + index;
+    let moment = element(py, moments, index, Meaning::OfType)?;
+    if !moment.hasattr(intern!(py, "tzinfo"))? {
+        return Ok(moment);
+    }
+    let datetime = py.import(intern!(py, "datetime"))?;
+    let minutes = (0, 0, 0, 0, element(py, offsets, index, Meaning::OfType)?);
+    let offset = datetime.getattr(intern!(py, "timedelta"))?.call1(minutes)?;
+    let zone = datetime.getattr(intern!(py, "timezone"))?.call1((offset,))?;
+    match moment.call_method1(intern!(py, "astimezone"), (zone,)) {
+        // The clocks of the zone show a year that Python does not have.
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => Ok(moment),
+        made => made,
+    }
+}
+
 fn time_of_day(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
     let Some((count, unit)) = in_microseconds(count, unit) else {
         return of_numpy(py, "timedelta64", count, unit);
@@ -309,7 +351,7 @@ pub(super) fn shown(
     py: Python<'_>,
     column: &Column,
     index: usize,
-    meaning: Meaning,
+    meaning: Meaning<'_>,
     is_quoted: bool,
 ) -> String {
     let value = element(py, column, index, meaning);

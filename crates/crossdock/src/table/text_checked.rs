@@ -86,7 +86,7 @@ impl<'a> CheckedText<'a> {
 impl<'a> Iterator for CheckedText<'a> {
     type Item = Option<&'a str>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = match &mut self.ends {
             Ends::Narrow(ends, start, bytes) => up_to(bytes, start, narrow(ends.next()?)),

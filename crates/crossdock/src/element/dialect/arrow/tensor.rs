@@ -5,6 +5,8 @@ use std::fmt;
 use crate::element::dialect::arrow::json::JsonReader;
 use crate::error::{Error, Kind, Result};
 
+type Lengths = Vec<usize>;
+
 /// The shape of tensors of which each is one element of a list of a fixed size, and the order of
 /// their axes.
 ///
@@ -55,6 +57,21 @@ impl TensorShape {
     /// `is_malformed` for invalid JSON, and for a missing or invalid shape; `is_shape` as
     /// [`TensorShape::new`].
     pub fn parse(text: &str) -> Result<Self> {
+        let (shape, permutation) = Self::read(text)?;
+        let shape =
+            shape.ok_or_else(|| Error::new(Kind::Malformed, "the tensor's metadata has no \"shape\""))?;
+        Self::new(shape, permutation)
+    }
+
+    /// A tensor of this shape by the metadata of tensors of any shape, which may be empty. Errors
+    /// as [`TensorShape::parse`].
+    pub(crate) fn of_any(shape: Vec<usize>, metadata: &str) -> Result<Self> {
+        let permutation = if metadata.is_empty() { None } else { Self::read(metadata)?.1 };
+        Self::new(shape, permutation)
+    }
+
+    /// The shape and the permutation in JSON.
+    fn read(text: &str) -> Result<(Option<Lengths>, Option<Lengths>)> {
         let (mut shape, mut permutation) = (None, None);
         let mut reader = JsonReader::new(text);
         reader.object(|reader, key| match key {
@@ -64,9 +81,7 @@ impl TensorShape {
             _ => reader.skip(),
         })?;
         reader.end()?;
-        let shape =
-            shape.ok_or_else(|| Error::new(Kind::Malformed, "the tensor's metadata has no \"shape\""))?;
-        Self::new(shape, permutation)
+        Ok((shape, permutation))
     }
 
     /// The lengths of the axes in memory order (row-major).
