@@ -224,8 +224,8 @@ impl Column {
     ///
     /// Nulls are None, structs are dicts, maps are lists of pairs, and tensors of any shape are
     /// arrays in place. Times that Python's ``datetime`` lacks, which are nanoseconds that are no
-    /// whole number of microseconds and those out of its range, are ``numpy.datetime64`` (of moments
-    /// with a time zone, in UTC) or ``numpy.timedelta64``.
+    /// whole number of microseconds and those out of its range, are ``numpy.datetime64`` (of
+    /// moments with a time zone, in UTC) or ``numpy.timedelta64``.
     ///
     /// Returns
     /// -------
