@@ -165,6 +165,10 @@ impl Dist {
     fn cross(&self, run: &mut Run<'_>, command: &mut Command) -> Result<()> {
         let compiler = platforms::compiler(run)?;
         command.env("RUSTC", compiler).env("RUSTC_BOOTSTRAP", "1");
+        // That compiler has no startup objects for musl: zig brings its own.
+        let flags = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "RUSTFLAGS"));
+        let flags = flags.unwrap_or_default().to_string_lossy().into_owned();
+        command.env("RUSTFLAGS", format!("{flags} -Clink-self-contained=no"));
         Ok(())
     }
 
