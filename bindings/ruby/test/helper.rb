@@ -10,6 +10,11 @@ module Helper
     assert_raise(*errors, &block).message
   end
 
+  # What the block of a Ractor returned: from Ruby 4.0 on, by another method.
+  def value_of(ractor)
+    ractor.respond_to?(:value) ? ractor.value : ractor.take
+  end
+
   # Omits the test if this Ruby lacks a library. Where all counterparts are required, only an
   # `optional` one may be absent.
   def library(name, optional: false)

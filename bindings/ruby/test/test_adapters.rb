@@ -148,7 +148,7 @@ class TestAdapters < Test::Unit::TestCase
     shareable = Module.new { def self.call(photo, _) = Crossdock::Array.new(photo) }
     with_adapter(Photo, shareable)
     with_adapter(Negative) { |_, _| Crossdock::Array.new([9]) }
-    values = Ractor.new do
+    ractor = Ractor.new do
       wrong = begin
         Crossdock.register(String) { nil }
       rescue Ractor::IsolationError => error
@@ -156,8 +156,8 @@ class TestAdapters < Test::Unit::TestCase
       end
       [Crossdock::Adapters.find(Photo.new([])), Crossdock::Adapters.find(Negative.new([])), wrong,
        Crossdock.view(IO::Buffer.for("ab".freeze)).to_a]
-    end.take
-    assert_equal [shareable, shareable, Ractor::IsolationError, [97, 98]], values
+    end
+    assert_equal [shareable, shareable, Ractor::IsolationError, [97, 98]], value_of(ractor)
   end
 
   def test_explain_names_the_adapter_and_what_it_offers

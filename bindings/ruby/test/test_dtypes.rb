@@ -130,7 +130,7 @@ class TestDtypes < Test::Unit::TestCase
     self.class.const_set(:Pair, pair)
     Crossdock.record(pair, "dd")
     ractor = Ractor.new { Crossdock::Array.new([TestDtypes::Pair.new(1, 2)], dtype: TestDtypes::Pair).to_a }
-    assert_equal [{ x: 1.0, y: 2.0 }], ractor.respond_to?(:value) ? ractor.value : ractor.take
+    assert_equal [{ x: 1.0, y: 2.0 }], value_of(ractor)
   ensure
     Warning[:experimental] = was
   end

@@ -31,7 +31,7 @@ class TestExchange < Test::Unit::TestCase
           array[2]
         end
       end
-      puts ractors.map(&:take) == [0, 1, 2] ? "done" : "others"
+      puts ractors.map { _1.respond_to?(:value) ? _1.value : _1.take } == [0, 1, 2] ? "done" : "others"
     RUBY
   end
 

@@ -164,7 +164,7 @@ class TestPeople < Test::Unit::TestCase
     was, Warning[:experimental] = Warning[:experimental], false
     array = Crossdock::Array[1, 2]
     ractor = Ractor.new(array) { |sent| sent[0] = 9; sent.to_a }
-    assert_equal [[9, 2], [1, 2]], [ractor.take, array.to_a]
+    assert_equal [[9, 2], [1, 2]], [value_of(ractor), array.to_a]
   ensure
     Warning[:experimental] = was
   end

@@ -221,7 +221,7 @@ class TestNumoArrays < Test::Unit::TestCase
 
   def test_other_ractors_have_their_own
     experimental, Warning[:experimental] = Warning[:experimental], false
-    values = Ractor.new do
+    ractor = Ractor.new do
       narray = Numo::Int32[1, 2]
       array = Crossdock.view(narray, writable: true)
       array[0] = 7
@@ -231,8 +231,8 @@ class TestNumoArrays < Test::Unit::TestCase
         "refused"
       end
       [narray.to_a, freed]
-    end.take
-    assert_equal [[7, 2], "refused"], values
+    end
+    assert_equal [[7, 2], "refused"], value_of(ractor)
   ensure
     Warning[:experimental] = experimental
   end

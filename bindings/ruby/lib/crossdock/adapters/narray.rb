@@ -27,9 +27,9 @@ module Crossdock
                                         writable: request.writable?, owner: narray)
         end
 
-        # Whether objects still have the layout of Ruby 3.4 and older.
+        # Whether objects still have the layout of Ruby 4.0 and older.
         def in_place?
-          RUBY_VERSION < "3.5"
+          RUBY_VERSION < "4.1"
         end
 
         private
