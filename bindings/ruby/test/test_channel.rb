@@ -80,6 +80,28 @@ class TestChannel < Test::Unit::TestCase
     [-1, "x"].each { |timeout| assert_raise(ArgumentError, TypeError) { receiver.receive(timeout: timeout) } }
   end
 
+  def test_what_reads_a_table_keeps_no_slot
+    channel = Crossdock::Channel.new(1, 2000)
+    receiver, sender = channel.receiver, channel.sender
+    rows = { "n" => [1, 2, 3], "s" => ["a", nil, "c"] }
+    readers = {
+      last: ->(table) { assert_equal [[{ "n" => 3, "s" => "c" }], 3, []], [table.last(1), table.last(9).size, table.last(0)] },
+      one: ->(table) { assert_equal [3, 1], [table.last["n"], table[0]["n"]] },
+      schema: ->(table) { assert_equal [%w[n int64], %w[s string]], table.schema },
+      explain: ->(table) { assert_match(/"n", int64: in place/, Crossdock.explain(table)) },
+      text: ->(table) { assert_match(/3 rows/, table.inspect) }
+    }
+    GC.disable
+    readers.each do |name, read|
+      sender.send(Crossdock.table(rows), timeout: 0)
+      receiver.receive(&read)
+      assert_nothing_raised(name.to_s) { sender.send([0], timeout: 0) }
+      receiver.receive(timeout: 0, &:to_a)
+    end
+  ensure
+    GC.enable
+  end
+
   def test_tables_are_received_in_the_slot
     channel = Crossdock::Channel.new(2, 10_000)
     receiver = channel.receiver
@@ -195,7 +217,11 @@ class TestChannel < Test::Unit::TestCase
     assert_equal [[1, 2], 2, 100, :each], [receiver.receive(&:to_a), other.slots, other.nbytes, other.delivery]
     assert_raise(Crossdock::Error) { Crossdock::Channel.open(numbers(1).to_shared_memory) }
     assert_raise(TypeError) { Crossdock::Channel.open("x") }
-    assert_raise(TypeError) { Marshal.dump(channel) }
+    assert_match(/share_memory/, message_of(TypeError) { Marshal.dump(channel) })
+    receiver, sender = channel.receiver, channel.sender
+    { receiver => /attach a receiver/, sender => /attach a sender/, sender.__send__(:loan_slot, [1], :int8, 0) => /array\.copy/ }.each do |lent, remedy|
+      assert_match(remedy, message_of(TypeError) { Marshal.dump(lent) })
+    end
   end
 
   def test_a_program_that_inherits_the_descriptor_opens_the_channel

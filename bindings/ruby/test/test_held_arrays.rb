@@ -105,7 +105,10 @@ class TestHeldArrays < Test::Unit::TestCase
       assert_match(/give its arrays/, message_of(ArgumentError) { Crossdock.publish("r") })
       assert_match(/is no Crossdock::Array/, message_of(TypeError) { Crossdock.publish("r", { "w" => [1] }) })
       assert_match(/CROSSDOCK_SET/, message_of(ArgumentError) { Crossdock.connect })
-      assert_raise(TypeError) { Marshal.dump(Crossdock.publish("r", {}).then { Crossdock.connect("r") }) }
+      [[1], Crossdock::Array[1]].each do |arrays|
+        assert_match(/arrays: an instance of #{arrays.class} is no Hash/, message_of(TypeError) { Crossdock.publish("r", arrays) })
+      end
+      assert_match(/Crossdock\.connect/, message_of(TypeError) { Marshal.dump(Crossdock.publish("r", {}).then { Crossdock.connect("r") }) })
     end
   end
 end

@@ -182,6 +182,24 @@ class TestTables < Test::Unit::TestCase
     [Marshal.method(:dump), YAML.method(:dump)].each do |dump|
       assert_match(/a Crossdock::Table .*save it .*each_row/, message_of(TypeError) { dump.call(parts) })
       assert_match(/a Crossdock::Column .*to_a/, message_of(TypeError) { dump.call(parts["name"]) })
+      assert_match(/a Crossdock::ArrowStream .*table\.save/, message_of(TypeError) { dump.call(parts(Crossdock::Array.new(PRICES).freeze.copy.freeze).to_arrow) })
+    end
+  end
+
+  def test_json_is_loaded_when_it_is_needed
+    { 'table("n" => [1])' => '[{"n":1}]', "column([1, nil])" => "[1,null]", "view(Crossdock::Array[1])" => "[1]" }.each do |made, written|
+      # RubyGems may load it.
+      code = "raise if [].respond_to?(:to_json); print Crossdock.#{made}.to_json"
+      library = File.expand_path("../lib", __dir__)
+      assert_equal [written, "", true], Open3.capture3(RbConfig.ruby, "-I", library, "-r", "crossdock", "-e", code).then { |out, err, status| [out, err, status.success?] }
+    end
+  end
+
+  def test_the_number_of_the_last_ones_is_checked
+    { parts => parts.to_a, parts["name"] => parts["name"].to_a, Crossdock::Array[1, 2] => [1, 2] }.each do |list, all|
+      assert_equal [all, all.last(1), []], [list.last(2**70), list.last(1), list.last(0)]
+      assert_match(/count: an instance of String is no Integer/, message_of(TypeError) { list.last("x") })
+      assert_match(/count: -1 is negative/, message_of(ArgumentError) { list.last(-1) })
     end
   end
 
@@ -193,6 +211,9 @@ class TestTables < Test::Unit::TestCase
     [[[{ a: 1 }, { b: 1 }], /row 1 has the columns \["b"\], and row 0 has \["a"\]; give nil/], [[{ a: 1 }, { a: 1, b: 2 }], /row 1/]].each do |wrong, why|
       assert_match(why, message_of(ArgumentError) { Crossdock.table(wrong) })
     end
+    assert_match(/row 1 has the keys \["a", :a\], .*give one/, message_of(ArgumentError) { Crossdock.table([{ a: 1 }, { "a" => 1, a: 2 }]) })
+    [[{}, {}], [{}]].each { |rows| assert_match(/row 0 has no columns, .*give names/, message_of(ArgumentError) { Crossdock.table(rows) }) }
+    assert_match(/row 1 has the columns \[\]/, message_of(ArgumentError) { Crossdock.table([{ a: 1 }, {}]) })
     pair = Struct.new(:a, :b)
     assert_equal({ "a" => [1, 2], "b" => ["x", nil] }, Crossdock.table([pair.new(1, "x"), pair.new(2, nil)]).to_h)
     assert_match(/row 1 is an instance of Integer/, message_of(TypeError) { Crossdock.table([{ a: 1 }, 2]) })

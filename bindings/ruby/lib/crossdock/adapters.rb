@@ -289,9 +289,14 @@ module Crossdock
       text = "an instance of #{table.class}: "
       return "#{text}released" if table.released?
 
-      lines = ["#{text}#{table.size} rows of #{table.names.size} columns; batches: #{table.batches.size}"]
+      # What is made here is released: the table may lie in the slot of a channel.
+      batches = table.batches.each(&:release).size
+      lines = ["#{text}#{table.size} rows of #{table.names.size} columns; batches: #{batches}"]
       lines << "  Arrow's C stream: #{offered { table.to_arrow_c_stream.release }}"
-      table.columns.each { |column| lines << "  #{column.name.inspect}, #{column.type}: #{offered { column.array }}" }
+      table.columns.each do |column|
+        lines << "  #{column.name.inspect}, #{column.type}: #{offered { column.array.release }}"
+        column.release
+      end
       lines.join("\n")
     end
 

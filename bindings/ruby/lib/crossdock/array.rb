@@ -267,6 +267,7 @@ module Crossdock
     # represent (NaN). The dtype is left out.
     # @return [String]
     def to_json(*state)
+      require "json" unless [].respond_to?(:to_json)
       to_a.to_json(*state)
     end
 

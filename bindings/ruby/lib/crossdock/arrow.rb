@@ -61,6 +61,12 @@ module Crossdock
     def inspect
       "#<#{self.class} #{released? ? "released" : "#{format.inspect}, #{length} elements"}>"
     end
+
+    private
+
+    def instead_of_writing
+      "write the array of which it was made, or the elements of the column (`column.to_a`)"
+    end
   end
 
   class Array

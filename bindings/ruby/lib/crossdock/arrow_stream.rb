@@ -60,5 +60,11 @@ module Crossdock
     end
 
     private_class_method :of_table, :of_column, :structs_of, :table_at, :column_at, :table_of_structs, :column_of_structs
+
+    private
+
+    def instead_of_writing
+      "save the table of which it was made (`table.save(\"x.arrow\")`), or write the elements of the column (`column.to_a`)"
+    end
   end
 end

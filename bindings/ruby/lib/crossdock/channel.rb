@@ -76,6 +76,12 @@ module Crossdock
 
     private_class_method :make
 
+    private
+
+    def instead_of_writing
+      "send its memory (`channel.to_array.share_memory(writable: true)`)"
+    end
+
     # The end of a channel that sends. {Channel#sender} returns it.
     class Sender
       include Transient
@@ -125,6 +131,12 @@ module Crossdock
         self
       end
       alias << send
+
+      private
+
+      def instead_of_writing
+        "send the memory of the channel, and attach a sender there (`channel.sender`)"
+      end
     end
 
     # The end of a channel that receives. {Channel#receiver} returns it.
@@ -175,6 +187,10 @@ module Crossdock
 
       private
 
+      def instead_of_writing
+        "send the memory of the channel, and attach a receiver there (`channel.receiver`)"
+      end
+
       def lent(message)
         return message || nil unless message && block_given?
 
@@ -189,6 +205,12 @@ module Crossdock
     # @api private
     class Loan
       include Transient
+
+      private
+
+      def instead_of_writing
+        "copy its array in the block (`array.copy`), and write the copy"
+      end
     end
     private_constant :Loan
   end

@@ -108,9 +108,9 @@ module Crossdock
     # @return [Object, ::Array]
     def last(count = nil)
       return (at(size - 1) unless size.zero?) if count.nil?
-      raise ArgumentError, "count: #{count} is negative" if count.negative?
 
-      values([size - count, 0].max, count)
+      count = RowRange.count(count, size)
+      values(size - count, count)
     end
 
     # @yieldparam element [Object] the elements as {#to_a} gives them, of which a block is converted
@@ -159,6 +159,7 @@ module Crossdock
     # The elements in a list, like {#to_a}.
     # @return [String]
     def to_json(*state)
+      require "json" unless [].respond_to?(:to_json)
       to_a.to_json(*state)
     end
 
@@ -175,6 +176,12 @@ module Crossdock
     end
 
     alias length size
+
+    private
+
+    def instead_of_writing
+      "write its elements (`column.to_a`), or save a table that has it"
+    end
   end
 
   # Indices of rows and elements.
@@ -190,6 +197,16 @@ module Crossdock
         raise IndexError, "index #{index} is out of bounds for #{size} rows" unless found.between?(0, size - 1)
 
         found
+      end
+
+      # How many of the last ones there are.
+      def count(count, size)
+        raise TypeError, "count: an instance of #{count.class} is no Integer" unless count.respond_to?(:to_int)
+
+        count = count.to_int
+        raise ArgumentError, "count: #{count} is negative" if count.negative?
+
+        [count, size].min
       end
 
       # The start and the length of a Range, or of a start and a length.

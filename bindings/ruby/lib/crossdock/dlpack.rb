@@ -72,6 +72,12 @@ module Crossdock
     def inspect
       "#<#{self.class} #{name}#{format(" 0x%016x", address) unless used?}>"
     end
+
+    private
+
+    def instead_of_writing
+      "write the array of which it was made"
+    end
   end
 
   class Array

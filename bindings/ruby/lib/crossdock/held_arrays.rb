@@ -54,6 +54,12 @@ module Crossdock
     end
 
     private_class_method :connect_to, :publish_as
+
+    private
+
+    def instead_of_writing
+      "connect to its name there (`Crossdock.connect`), or write its arrays (`held.to_h`)"
+    end
   end
 
   class << self
@@ -85,7 +91,10 @@ module Crossdock
     def publish(name, arrays = nil, metadata: {}, **more)
       raise ArgumentError, "publish #{name}: give its arrays, as in publish(name, weights: array)" unless arrays || !more.empty?
 
-      arrays = (arrays || {}).merge(more)
+      arrays ||= {}
+      raise TypeError, "arrays: an instance of #{arrays.class} is no Hash: name the arrays, as in publish(name, weights: array)" unless arrays.is_a?(Hash)
+
+      arrays = arrays.merge(more)
       HeldArrays.send(:publish_as, name, arrays.keys.map(&:to_s), arrays.values, metadata.to_a)
     end
   end

@@ -11,9 +11,8 @@ module Crossdock
     # @return [Object, ::Array]
     def last(count = nil)
       return (element_at(size - 1) unless empty?) if count.nil?
-      raise ArgumentError, "negative array size" if count.negative?
 
-      ([size - count, 0].max...size).map { |position| element_at(position) }
+      ((size - RowRange.count(count, size))...size).map { |position| element_at(position) }
     end
 
     # The elements in reverse along these axes, or along all: a view.

@@ -47,5 +47,11 @@ module Crossdock
     end
 
     private_class_method :import_fd, :receive_by
+
+    private
+
+    def instead_of_writing
+      "send it through a Unix socket (`memory.send_to(socket)`), or write the array of which it was made"
+    end
   end
 end

@@ -63,8 +63,10 @@ module Crossdock
           row = row.to_h if Records.class?(row.class)
           raise TypeError, "row #{index} is an instance of #{row.class}: rows are Hashes, Structs or Data" unless row.is_a?(Hash)
 
-          row = row.transform_keys(&:to_s)
+          row = by_name(row, index)
           columns ||= row.transform_values { [] }
+          raise ArgumentError, "row 0 has no columns, and a table without columns has no rows: give names, or [] for no rows" if columns.empty?
+
           unless row.size == columns.size && columns.each_key.all? { |name| row.key?(name) }
             raise ArgumentError, "row #{index} has the columns #{row.keys.first(10).inspect}, and row 0 has #{columns.keys.first(10).inspect}; give nil for a null"
           end
@@ -72,6 +74,14 @@ module Crossdock
           columns.each { |name, values| values << row[name] }
         end
         columns || {}
+      end
+
+      def by_name(row, index)
+        named = row.transform_keys(&:to_s)
+        return named if named.size == row.size
+
+        twice = row.keys.group_by(&:to_s).values.find { |keys| keys.size > 1 }
+        raise ArgumentError, "row #{index} has the keys #{twice.first(10).inspect}, which name one column: give one of them"
       end
     end
 
@@ -110,7 +120,7 @@ module Crossdock
 
     # @return [::Array<::Array(String, String)>] the name and the type of each column
     def schema
-      columns.map { |column| [column.name, column.type] }
+      columns.map { |column| [column.name, column.type].tap { column.release } }
     end
 
     # @return [::Array<Column>] the columns, in place
@@ -172,9 +182,9 @@ module Crossdock
     # @return [Hash{String => Object}, ::Array<Hash>, nil]
     def last(count = nil)
       return (self[-1] unless size.zero?) if count.nil?
-      raise ArgumentError, "count: #{count} is negative" if count.negative?
 
-      rows([size - count, 0].max, count).to_a
+      count = RowRange.count(count, size)
+      enum_for(:row_hashes, size - count, count).to_a
     end
 
     # @return [Hash{String => ::Array}] the elements of each column, as {Column#to_a} gives them
@@ -240,6 +250,7 @@ module Crossdock
     # @return [String]
     # @raise [Error] if several columns have one name
     def to_json(*state)
+      require "json" unless [].respond_to?(:to_json)
       each_row.to_a.to_json(*state)
     end
 
@@ -249,6 +260,10 @@ module Crossdock
     end
 
     private
+
+    def instead_of_writing
+      "save it (`table.save(\"x.arrow\")`), or write its rows (`table.each_row.to_a`)"
+    end
 
     def index_of(name)
       name = name.to_s

@@ -2,7 +2,7 @@
 
 module Crossdock
   # Objects that refer to memory of this process: an address or a descriptor means nothing in a
-  # file.
+  # file. Each class says in `instead_of_writing` what to do instead.
   # @api private
   module Transient
     # For YAML, which would write an object without content.
@@ -20,14 +20,7 @@ module Crossdock
     private
 
     def refuse_to_write
-      remedy =
-        case self
-        when Table then "save it (`table.save(\"x.arrow\")`), or write its rows (`table.each_row.to_a`)"
-        when Column then "write its elements (`column.to_a`), or save a table that has it"
-        when Channel then "send its memory (`channel.to_array.share_memory(writable: true)`)"
-        else "save the array"
-        end
-      raise TypeError, "a #{self.class} lends memory of this process, and cannot be written: #{remedy}"
+      raise TypeError, "a #{self.class} lends memory of this process, and cannot be written: #{instead_of_writing}"
     end
   end
 end

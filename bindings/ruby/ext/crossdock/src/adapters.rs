@@ -288,7 +288,7 @@ struct NArray {
     owner: VALUE,
 }
 
-/// Ruby's `struct RData`, up to 3.4: an object around an untyped pointer.
+/// Ruby's `struct RData`, up to 4.0: an object around an untyped pointer.
 #[repr(C)]
 struct Data {
     basic: rb_sys::RBasic,
