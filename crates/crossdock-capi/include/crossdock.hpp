@@ -518,11 +518,15 @@ class array {
   static array zeros(const extents &shape, std::int32_t order = XD_ROW_MAJOR) {
     return zeros(dtype::of<T>(), shape, order);
   }
-  /* All elements have this value, a number or a bool, which is converted and checked. */
+  /* All elements have this value, which is converted and checked. */
+  static array full(const dtype &dtype, const extents &shape, const xd_value &value,
+                    std::int32_t order = XD_ROW_MAJOR) {
+    return array(detail::call(xd_array_full, dtype.get(), shape.size(), shape.data(), &value, order));
+  }
+  /* The same for a number or a bool. */
   template <class T>
   static array full(const dtype &dtype, const extents &shape, T number, std::int32_t order = XD_ROW_MAJOR) {
-    const xd_value value = detail::value_of(number);
-    return array(detail::call(xd_array_full, dtype.get(), shape.size(), shape.data(), &value, order));
+    return full(dtype, shape, detail::value_of(number), order);
   }
   template <class T>
   static array full(const extents &shape, T number, std::int32_t order = XD_ROW_MAJOR) {

@@ -111,6 +111,14 @@ static void arrays() {
   array.fill(true);
   CHECK(array.all_close(xd::array::full(xd::dtype::of<double>(), {2, 3}, 1u)));
   CHECK(!array.all_close(xd::array::full({2, 3}, 1.5f)));
+  const xd_value seven = {XD_VALUE_INT, {0, 0, 0}, 0, {7}};
+  CHECK(xd::array::full(xd::dtype::of<float>(), {2}, seven).text() == "[7. 7.]");
+  CHECK(xd::array::full(array.dtype(), {1, 2}, array.get({0, 0}).get(), XD_COLUMN_MAJOR).text() == "[[1 1]]");
+  xd_value parts[] = {{XD_VALUE_FLOAT, {0, 0, 0}, 0, {0}}, {XD_VALUE_FLOAT, {0, 0, 0}, 0, {0}}};
+  parts[0].as.f = 1, parts[1].as.f = 2;
+  xd_value both = {XD_VALUE_COMPLEX, {0, 0, 0}, 2, {0}};
+  both.as.items = parts;
+  CHECK(xd::array::full(xd::dtype::of<std::complex<double>>(), {1}, both).text() == "[1.+2.j]");
   CHECK(kind_of([] { (void)xd::array::from_arrow(nullptr, nullptr); }) == XD_ERROR_ARGUMENT);
   CHECK(kind_of([&] { array.to_arrow(nullptr, nullptr); }) == XD_ERROR_ARGUMENT);
 
