@@ -137,7 +137,7 @@ def table(peers=True):
     }
     holders = [ours, records, growing, pages, doubles, numbers, readonly, strided, used]
     if peers:
-        for more in (of_numpy, of_pyarrow, of_interfaces):
+        for more in (of_numpy, of_pyarrow, of_tables, of_interfaces):
             own, held = more(ours, readonly)
             acts |= own
             holders += held
@@ -220,6 +220,29 @@ class Exporter:
 
     def __release_buffer__(self, view):
         view.release()
+
+
+def of_tables(_, readonly):
+    import pyarrow as pa
+
+    theirs = pa.table({"n": pa.chunked_array([[1, None], [3]]), "name": pa.chunked_array([["a", "b"], ["c"]])})
+    ours, one = crossdock.table(theirs), crossdock.table({"n": [1, 2]})
+    column = ours["name"]
+    acts = {
+        "table(pa)": lambda: crossdock.table(theirs),
+        "column(pa)": lambda: crossdock.column(theirs["name"]),
+        "a table's stream, dropped": lambda: ours.__arrow_c_stream__(),
+        "a table's device stream, dropped": lambda: ours.__arrow_c_device_stream__(),
+        "a table's schema, dropped": lambda: ours.__arrow_c_schema__(),
+        "a batch, dropped": lambda: (one.__arrow_c_array__(), one.__arrow_c_device_array__()),
+        "a column's stream, dropped": lambda: (column.__arrow_c_stream__(), column.__arrow_c_device_stream__()),
+        "pa.table(ours)": lambda: pa.table(ours),
+        "pa.chunked_array(ours)": lambda: pa.chunked_array(column),
+        "a slice of a table": lambda: pa.table(ours[1:]),
+        "a table's stream that is refused": lambda: dies(lambda: ours.__arrow_c_stream__(one.__arrow_c_schema__())),
+        "values": lambda: (ours.to_dict(), list(column), column.array() if len(column.chunks()) == 1 else None),
+    }
+    return acts, [theirs, ours, one, column]
 
 
 def of_interfaces(_, readonly):

@@ -197,7 +197,7 @@ impl BatchReader {
     ) -> PyResult<Bound<'py, PyAny>> {
         export::check_requested(&self.schema, requested_schema)?;
         // What can be refused is refused before the reader loses its batches.
-        export::schema_of(&self.schema)?;
+        export::refuse_schema(&self.schema)?;
         let Some(source) = self.take()? else {
             return Err(PyValueError::new_err("the batches were read; open the file again"));
         };

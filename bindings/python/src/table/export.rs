@@ -47,7 +47,7 @@ fn reader(
     requested: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Box<OwnBatches>> {
     check_requested(schema, requested)?;
-    schema_of(schema)?;
+    refuse_schema(schema)?;
     Ok(Box::new(OwnBatches { schema: schema.clone(), batches: batches.to_vec(), next: 0 }))
 }
 
@@ -62,8 +62,14 @@ pub(super) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'p
     boxed(py, schema_of(schema)?)
 }
 
-pub(super) fn schema_of(schema: &Schema) -> PyResult<ArrowSchema> {
+fn schema_of(schema: &Schema) -> PyResult<ArrowSchema> {
     arrow::export_schema(schema).map_err(|error| errors::refusal(&error))
+}
+
+/// The error of an export of the schema, if there is one.
+pub(super) fn refuse_schema(schema: &Schema) -> PyResult<()> {
+    Boxed::release(&mut schema_of(schema)?);
+    Ok(())
 }
 
 /// One batch, a struct.

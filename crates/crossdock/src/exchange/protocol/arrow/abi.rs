@@ -19,6 +19,7 @@ pub const NULLABLE: i64 = 2;
 pub const MAP_KEYS_SORTED: i64 = 4;
 
 /// The type of a column.
+#[must_use = "what is not given to a consumer is released by its `release`"]
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowSchema {
@@ -44,6 +45,7 @@ pub struct ArrowSchema {
 }
 
 /// A borrowed column. The contents of its buffers are constant.
+#[must_use = "what is not given to a consumer is released by its `release`"]
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArray {
@@ -70,6 +72,7 @@ pub struct ArrowArray {
 }
 
 /// A column in the memory of a device.
+#[must_use = "what is not given to a consumer is released by its `release`"]
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowDeviceArray {

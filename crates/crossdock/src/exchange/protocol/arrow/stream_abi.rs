@@ -6,6 +6,7 @@ use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowS
 
 /// A sequence of columns of one type; the consumer requests each. One thread at a time calls its
 /// functions.
+#[must_use = "what is not given to a consumer is released by its `release`"]
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowArrayStream {
@@ -23,6 +24,7 @@ pub struct ArrowArrayStream {
 
 /// A sequence of columns of one type in the memory of one kind of device; otherwise as
 /// [`ArrowArrayStream`].
+#[must_use = "what is not given to a consumer is released by its `release`"]
 #[derive(Debug)]
 #[repr(C)]
 pub struct ArrowDeviceArrayStream {
