@@ -1,6 +1,7 @@
 """Tables of other libraries, in place, in both directions."""
 
 import datetime
+import decimal
 import gc
 import os
 import pathlib
@@ -1068,6 +1069,92 @@ def test_tensors_of_any_shape_are_arrays_in_place():
         crossdock.table(canonical(many, "arrow.variable_shape_tensor"))["x"].to_list()
     theirs = pa.table(ours)["x"].combine_chunks()
     assert getattr(theirs, "storage", theirs).equals(wrong)
+
+
+def test_the_parts_of_tensors_are_found_by_name():
+    items, shapes = pa.array([[1, 2, 3, 4, 5, 6], [7, 8]]), pa.array([[2, 3], [2, 1]], pa.list_(pa.int32(), 2))
+    swapped = pa.StructArray.from_arrays([shapes, items], ["shape", "data"])
+    ours = crossdock.table(canonical(swapped, "arrow.variable_shape_tensor"))["x"]
+    assert [one.tolist() for one in ours] == [[[1, 2, 3], [4, 5, 6]], [[7], [8]]]
+    # Without these parts, the structs are dicts.
+    floats = shapes.cast(pa.list_(pa.float32(), 2))
+    for lengths, names in [(shapes, ["items", "shape"]), (shapes, ["data", "lengths"]), (floats, ["data", "shape"])]:
+        other = pa.StructArray.from_arrays([items, lengths], names)
+        ours = crossdock.table(canonical(other, "arrow.variable_shape_tensor"))["x"]
+        assert ours.to_list() == other.to_pylist()
+    for length, shown in [(-1, "-1"), (None, "null")]:
+        odd = pa.StructArray.from_arrays([pa.array([[1]]), pa.array([[length]], pa.list_(pa.int32()))], ["data", "shape"])
+        with pytest.raises(ValueError, match=f"tensor 0 has an axis of length {shown}$"):
+            crossdock.table(canonical(odd, "arrow.variable_shape_tensor"))["x"].to_list()
+
+
+def test_tensors_of_booleans_are_copied_and_those_that_no_array_has_are_dicts():
+    def tensors(items):
+        shapes = pa.array([[2, 1]] * len(items), pa.list_(pa.int32(), 2))
+        stored = pa.StructArray.from_arrays([items, shapes], ["data", "shape"])
+        return stored.to_pylist(), crossdock.table(canonical(stored, "arrow.variable_shape_tensor"))["x"]
+
+    _, ours = tensors(pa.array([[True, False], [False, True]]))
+    before = crossdock.copied_bytes()
+    arrays = ours.to_list()
+    assert crossdock.copied_bytes() - before == 4 and np.asarray(ours)[1].dtype == bool
+    assert [one.tolist() for one in arrays] == [[[True], [False]], [[False], [True]]]
+    for items in [
+        pa.array([["a", "b"]]),
+        pa.array([[decimal.Decimal("1.50"), decimal.Decimal("2.00")]]),
+        pa.array([["a", "b"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))),
+        pa.array([[[1], [2, 3]]]),
+        pa.array([[None, True]]),
+        pa.array([[1, None]]),
+    ]:
+        wanted, ours = tensors(items)
+        assert ours.to_list() == wanted == np.asarray(ours).tolist() and ours[0] == wanted[0]
+    # Only the tensor with null items is a dict.
+    wanted, ours = tensors(pa.array([[1, None], [3, 4]]))
+    assert ours[0] == wanted[0] and ours[1].tolist() == [[3], [4]]
+
+
+def test_structs_without_the_parts_of_moments_with_an_offset_are_dicts():
+    moments, offsets = pa.array([0], pa.timestamp("us", "UTC")), pa.array([60], pa.int16())
+    names = ["timestamp", "offset_minutes"]
+    for parts, called in [
+        ([pa.array([0], pa.timestamp("us")), offsets], names),
+        ([moments, offsets.cast(pa.float64())], names),
+        ([moments, offsets.cast(pa.int32())], names),
+        ([offsets, moments], names),
+        ([moments, offsets], ["moment", "offset_minutes"]),
+        ([moments, offsets, offsets], [*names, "more"]),
+        ([moments], names[:1]),
+    ]:
+        stored = pa.StructArray.from_arrays(parts, called)
+        ours = crossdock.table(canonical(stored, "arrow.timestamp_with_offset"))["x"]
+        assert ours.to_list() == stored.to_pylist()
+    swapped = pa.StructArray.from_arrays([offsets, moments], names[::-1])
+    ours = crossdock.table(canonical(swapped, "arrow.timestamp_with_offset"))["x"]
+    assert str(ours[0]) == "1970-01-01 01:00:00+01:00"
+
+
+def test_moments_whose_offset_python_does_not_have_are_in_utc():
+    moments = pa.array([0] * 5, pa.timestamp("us", "UTC"))
+    minutes = pa.array([2000, None, -1440, 1439, 60], pa.int16())
+    zones = ["+00:00", "+00:00", "+00:00", "+23:59", "+01:00"]
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3, 4, 5], pa.int32()), minutes)
+    for offsets in [minutes, minutes.dictionary_encode(), runs]:
+        stored = pa.StructArray.from_arrays([moments, offsets], ["timestamp", "offset_minutes"])
+        ours = crossdock.table(canonical(stored, "arrow.timestamp_with_offset"))["x"]
+        assert [str(one)[-6:] for one in ours] == zones and ours.to_list() == moments.to_pylist()
+    # The clocks of the zone show a year that Python does not have.
+    first = pa.array([-62135596800], pa.timestamp("s", "+01:00"))
+    stored = pa.StructArray.from_arrays([first, pa.array([-60], pa.int16())], ["timestamp", "offset_minutes"])
+    ours = crossdock.table(canonical(stored, "arrow.timestamp_with_offset"))["x"]
+    assert str(ours[0]) == "0001-01-01 00:00:00+00:00"
+
+
+def test_a_text_column_without_chunks_is_no_array():
+    sender = crossdock.Channel(1, 1 << 14).sender()
+    for ty in [pa.string(), pa.list_(pa.int64()), pa.list_(pa.string(), 2)]:
+        with pytest.raises(TypeError, match="is a column of type .*, which no array has; put it into a table"):
+            sender.send(pa.chunked_array([], ty))
 
 
 def test_moments_with_an_offset_have_the_zone_of_each():

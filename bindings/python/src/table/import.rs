@@ -125,17 +125,24 @@ pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, NotATab
         Err(error) if error.is_instance_of::<PyMemoryError>(py) => Err(error),
         // A column of another library has the method, too.
         Err(error) => Ok(Err(match column(obj) {
-            Ok(column) if !may_be_array(&column) => NotATable::Column(no_array(obj, &column)?),
+            Ok(column) if !may_be_array(column.field().column_type()) => {
+                NotATable::Column(no_array(obj, &column)?)
+            }
             Ok(_) => NotATable::Other(None),
             Err(_) => NotATable::Other(Some(error)),
         })),
     }
 }
 
-/// Whether arrays have such elements: in place, or as bytes for booleans.
-fn may_be_array(column: &Column) -> bool {
-    let is_unsupported = |chunk: &Elements| chunk.array().is_err_and(|error| error.is_unsupported());
-    *column.field().column_type() == ColumnType::Boolean || !column.chunks().iter().any(is_unsupported)
+/// Whether arrays have elements of this type: in place, or as bytes for booleans.
+fn may_be_array(ty: &ColumnType) -> bool {
+    fn is_in_place(ty: &ColumnType) -> bool {
+        match ty {
+            ColumnType::FixedList { item, .. } => is_in_place(item.column_type()),
+            _ => ty.dtype().is_some(),
+        }
+    }
+    *ty == ColumnType::Boolean || is_in_place(ty)
 }
 
 #[cold]

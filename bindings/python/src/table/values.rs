@@ -1,7 +1,7 @@
 //! Elements of columns as Python values.
 
 use crossdock::bindings::table::offset_minutes;
-use crossdock::element::{NAT, TimeBase, TimeUnit, Value};
+use crossdock::element::{DType, NAT, TimeBase, TimeUnit, Value};
 use crossdock::table::{Column, ColumnType, ColumnValue, Field};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyValueError};
 use pyo3::intern;
@@ -16,6 +16,7 @@ use crate::table::memory;
 use crate::{moment, nested};
 
 const DAY_IN_MILLISECONDS: i64 = 86_400_000;
+const DAY_IN_MINUTES: i64 = 1440;
 
 /// What the elements of a field mean beyond their type.
 #[derive(Clone, Copy, PartialEq)]
@@ -25,8 +26,11 @@ pub(super) enum Meaning<'a> {
     Uuid,
     /// That of tensors of any shape, and the field with their parameters.
     Tensor(&'a Field),
-    /// That of moments with an offset from UTC each.
-    WithOffset,
+    /// That of moments with an offset from UTC each, and the numbers of the two parts.
+    WithOffset {
+        moments: usize,
+        offsets: usize,
+    },
 }
 
 impl<'a> Meaning<'a> {
@@ -38,8 +42,26 @@ impl<'a> Meaning<'a> {
         };
         match (field.column_type(), field.extension()) {
             (ColumnType::FixedBinary(16), Some(("arrow.uuid", _))) => Self::Uuid,
-            (ColumnType::Struct(_), Some(("arrow.timestamp_with_offset", _))) => Self::WithOffset,
+            (ColumnType::Struct(parts), Some(("arrow.timestamp_with_offset", _))) => Self::of_moments(parts),
             (ColumnType::Struct(_), _) if field.is_variable_shape_tensor() => Self::Tensor(field),
+            _ => Self::OfType,
+        }
+    }
+
+    /// That of moments with an offset, if a struct has the parts that the extension type requires.
+    fn of_moments(parts: &[Field]) -> Self {
+        let part = |name| parts.iter().position(|part| part.name() == name);
+        match (part("timestamp"), part("offset_minutes")) {
+            (Some(moments), Some(offsets))
+                if parts.len() == 2
+                    && matches!(
+                        parts[moments].column_type(),
+                        ColumnType::Timestamp { zone: Some(_), .. }
+                    )
+                    && are_offsets(parts[offsets].column_type()) =>
+            {
+                Self::WithOffset { moments, offsets }
+            }
             _ => Self::OfType,
         }
     }
@@ -47,6 +69,16 @@ impl<'a> Meaning<'a> {
     /// That of the only field below a list.
     fn below(ty: &'a ColumnType) -> Self {
         ty.fields().next().map_or(Self::OfType, Self::of)
+    }
+}
+
+/// Whether a type is that of offsets in minutes, themselves or behind a dictionary or runs.
+fn are_offsets(ty: &ColumnType) -> bool {
+    match ty {
+        ColumnType::Dictionary { values, .. } | ColumnType::RunEndEncoded { values, .. } => {
+            are_offsets(values.column_type())
+        }
+        _ => *ty == ColumnType::Fixed(DType::I16),
     }
 }
 
@@ -90,11 +122,17 @@ pub(super) fn element<'py>(
     };
     let meaning = field.map_or(meaning, Meaning::of);
     match meaning {
-        Meaning::Tensor(field) => {
-            let tensor = field.tensor_at(column, index).raise()?;
-            return tensor.map_or(Ok(py.None().into_bound(py)), |tensor| wrap(py, tensor));
+        Meaning::Tensor(field) => match field.tensor_at(column, index) {
+            // No array has null items: the struct is a dict.
+            Err(error) if error.is_value() => {}
+            tensor => {
+                return tensor.raise()?.map_or(Ok(py.None().into_bound(py)), |tensor| wrap(py, tensor));
+            }
+        },
+        Meaning::WithOffset { moments, offsets } => {
+            let (parts, index) = (column.children(), column.offset() + index);
+            return moment_with_offset(py, &parts[moments], &parts[offsets], index);
         }
-        Meaning::WithOffset => return moment_with_offset(py, column, index),
         Meaning::OfType | Meaning::Uuid => {}
     }
     let ty = column.column_type();
@@ -306,25 +344,34 @@ fn in_zone<'py>(naive: &Bound<'py, PyAny>, zone: &str) -> PyResult<Bound<'py, Py
     aware.call_method1(intern!(py, "astimezone"), (zone,))
 }
 
-/// A moment in UTC and its offset in minutes, which are the two parts of a struct. Moments that
-/// Python's classes do not have are in UTC.
-fn moment_with_offset<'py>(py: Python<'py>, column: &Column, index: usize) -> PyResult<Bound<'py, PyAny>> {
-    let [moments, offsets] = column.children() else {
-        let text = format!("a moment with an offset has 2 parts, and this one {}", column.children().len());
-        return Err(PyValueError::new_err(text));
-    };
-    let index = column.offset() + index;
+/// A moment with a time zone, as the clocks at its offset from UTC in minutes show it: in UTC if
+/// Python has no such zone, or its clocks show a year that Python does not have. Moments that
+/// Python's classes do not have are NumPy's, in UTC.
+fn moment_with_offset<'py>(
+    py: Python<'py>,
+    moments: &Column,
+    offsets: &Column,
+    index: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     let moment = element(py, moments, index, Meaning::OfType)?;
-    if !moment.hasattr(intern!(py, "tzinfo"))? {
+    // Of one without a zone, `astimezone` would take the zone of the machine.
+    if moment.getattr_opt(intern!(py, "tzinfo"))?.is_none_or(|zone| zone.is_none()) {
         return Ok(moment);
     }
     let datetime = py.import(intern!(py, "datetime"))?;
-    let minutes = (0, 0, 0, 0, element(py, offsets, index, Meaning::OfType)?);
-    let offset = datetime.getattr(intern!(py, "timedelta"))?.call1(minutes)?;
-    let zone = datetime.getattr(intern!(py, "timezone"))?.call1((offset,))?;
+    let timezone = datetime.getattr(intern!(py, "timezone"))?;
+    let utc = timezone.getattr(intern!(py, "utc"))?;
+    let zone = match offsets.value(index).raise()? {
+        ColumnValue::Element(Value::Int(minutes)) if minutes.abs() < DAY_IN_MINUTES => {
+            let seconds = (0, minutes * 60);
+            timezone.call1((datetime.getattr(intern!(py, "timedelta"))?.call1(seconds)?,))?
+        }
+        _ => utc.clone(),
+    };
     match moment.call_method1(intern!(py, "astimezone"), (zone,)) {
-        // The clocks of the zone show a year that Python does not have.
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => Ok(moment),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+            moment.call_method1(intern!(py, "astimezone"), (utc,))
+        }
         made => made,
     }
 }

@@ -1,11 +1,11 @@
 //! Columns of extension types that are arrays.
 
 use crate::array::DArray;
-use crate::element::Value;
 use crate::element::dialect::arrow::{FIXED_SHAPE_TENSOR, TensorShape};
 use crate::error::{Error, Kind, Result};
 use crate::layout::MAX_RANK;
 use crate::table::column::Column;
+use crate::table::column_type::ColumnType;
 use crate::table::field::Field;
 use crate::table::value::ColumnValue;
 
@@ -50,14 +50,15 @@ impl Field {
     }
 
     /// One element of a column of this field as an array, in place, if it is a tensor of any shape
-    /// (`arrow.variable_shape_tensor`): a struct of a list and of the lengths of the axes. `None`
-    /// for nulls. O(rank).
+    /// (`arrow.variable_shape_tensor`): a struct of the lists `data`, of the items, and `shape`, of
+    /// the lengths of the axes. Booleans become bytes, by a copy, which counts. `None` for nulls.
+    /// O(rank), apart from that copy.
     ///
     /// # Errors
     ///
     /// `is_malformed` for parts and parameters that are no tensor; `is_shape` for lengths that do
-    /// not fit the list; `is_unsupported` for more axes than arrays have; `is_value` if items are
-    /// null; as [`Column::value`].
+    /// not fit the list; `is_unsupported` for more axes than arrays have, and for items that no
+    /// array has; `is_value` if items are null; as [`Column::value`].
     #[doc(hidden)]
     pub fn tensor_at(&self, column: &Column, index: usize) -> Result<Option<DArray>> {
         let malformed = |text: String| Error::new(Kind::Malformed, text);
@@ -66,19 +67,29 @@ impl Field {
             ColumnValue::Struct(parts) => parts,
             _ => vec![],
         };
-        let [ColumnValue::List(items), ColumnValue::List(lengths)] = &parts[..] else {
+        let part = |name| self.part(name).and_then(|(at, _)| parts.get(at));
+        let (Some(ColumnValue::List(items)), Some(ColumnValue::List(lengths))) =
+            (part("data"), part("shape"))
+        else {
             let ty = column.column_type();
             return Err(malformed(format!(
-                "tensor {index} of type {ty} is no list with a list of its lengths"
+                "tensor {index} of type {ty} is no struct of the lists \"data\" and \"shape\""
             )));
         };
         if lengths.len() > MAX_RANK {
             let text = format!("tensor {index} has {} axes; at most {MAX_RANK} are supported", lengths.len());
             return Err(Error::new(Kind::Unsupported, text));
         }
-        let length = |value: Result<ColumnValue>| match value? {
-            ColumnValue::Element(Value::Int(length)) if length >= 0 => Ok(length as usize),
-            other => Err(malformed(format!("tensor {index} has an axis of length {other:?}"))),
+        let length = |value: Result<ColumnValue>| {
+            let found = match value? {
+                ColumnValue::Element(value) => match value.as_i64().map(usize::try_from) {
+                    Some(Ok(length)) => return Ok(length),
+                    _ => value.to_string(),
+                },
+                ColumnValue::Null => "null".to_owned(),
+                _ => format!("type {}", lengths.column_type()),
+            };
+            Err(malformed(format!("tensor {index} has an axis of length {found}")))
         };
         let shape = lengths.values().map(length).collect::<Result<Vec<_>>>()?;
         let parameters = self.extension().map_or(&b""[..], |(_, parameters)| parameters);
@@ -88,14 +99,33 @@ impl Field {
             let text = format!("tensor {index} of shape {shape:?} is stored in a list of {len} elements");
             return Err(Error::new(Kind::Shape, text));
         }
-        let array = items.complete_array()?.reshape(tensor.shape())?;
+        let array = items.value_array()?.reshape(tensor.shape())?;
         tensor.permutation().map_or(Ok(array.clone()), |axes| array.permute(axes)).map(Some)
     }
 
-    /// Whether [`Field::tensor_at`] gives the elements.
+    /// Whether [`Field::tensor_at`] gives the elements: the field is of that extension type, with
+    /// the parts that the type requires, and arrays have items of this type.
     #[doc(hidden)]
     pub fn is_variable_shape_tensor(&self) -> bool {
+        let has_array = |ty: &ColumnType| match ty {
+            ColumnType::Boolean => true,
+            ColumnType::Dictionary { .. } | ColumnType::Decimal { .. } => false,
+            _ => ty.dtype().is_some(),
+        };
+        let is_integer = |ty: &ColumnType| {
+            matches!(ty, ColumnType::Fixed(dtype)
+                if dtype.as_scalar().is_some_and(|scalar| scalar.kind().is_integer()))
+        };
         self.extension().is_some_and(|(name, _)| name == VARIABLE_SHAPE_TENSOR)
+            && self.part("data").and_then(|(_, part)| item_of(part)).is_some_and(has_array)
+            && self.part("shape").and_then(|(_, part)| item_of(part)).is_some_and(is_integer)
+    }
+
+    /// The only part of a struct with this name, and its number.
+    fn part(&self, name: &str) -> Option<(usize, &Self)> {
+        let ColumnType::Struct(parts) = self.column_type() else { return None };
+        let mut named = parts.iter().enumerate().filter(|(_, part)| part.name() == name);
+        named.next().filter(|_| named.next().is_none())
     }
 
     /// The array of a column of this field, with the axes of its extension type.
@@ -116,5 +146,15 @@ impl Field {
                 array.permute(&axes)
             }
         }
+    }
+}
+
+/// The type of the items of a list of any kind.
+fn item_of(list: &Field) -> Option<&ColumnType> {
+    match list.column_type() {
+        ColumnType::List { item, .. }
+        | ColumnType::ListView { item, .. }
+        | ColumnType::FixedList { item, .. } => Some(item.column_type()),
+        _ => None,
     }
 }
