@@ -325,6 +325,16 @@ def test_nulls_are_told_apart_and_filled():
     filled = ours["price"].fill_nulls(0)
     assert filled.array().tolist() == [1.5, 0.0, 4.0] and filled.null_count == 0
     assert ours["when"].fill_nulls(datetime.datetime(2000, 1, 1))[1].year == 2000
+    days = crossdock.column(pa.array([0, None], pa.date64()))
+    assert days.fill_nulls(datetime.date(2020, 1, 1)).to_list()[1] == datetime.date(2020, 1, 1)
+    with pytest.raises(ValueError, match="1577854800000 ms are no whole days"):
+        days.fill_nulls(datetime.datetime(2020, 1, 1, 5))
+    for unit, units in ("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9):
+        times = crossdock.column(pa.array([datetime.time(1), None]).cast(pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)))
+        assert times.fill_nulls(86_400 * units - 1)[1] is not None
+        for count in -1, 86_400 * units:
+            with pytest.raises(ValueError, match=f"{count} is no time of day"):
+                times.fill_nulls(count)
     with pytest.raises(TypeError, match="string"):
         ours["name"].array()
     assert crossdock.table({"x": [1, 2], "y": [0.5, 1.5]}).to_records().tolist() == [(1, 0.5), (2, 1.5)]

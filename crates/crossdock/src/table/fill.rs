@@ -1,18 +1,27 @@
 //! Columns with a value in place of each null.
 
 use crate::buffer::{Bitmap, BitmapBuilder, Buffer, MutableBuffer};
-use crate::element::Value;
+use crate::element::{TimeUnit, Value};
 use crate::error::{Error, Kind, Result};
 use crate::layout::Order;
 use crate::memory::count_copied;
 use crate::table::checks::Checks;
 use crate::table::column::{Column, ColumnParts};
-use crate::table::column_type::{OffsetWidth, Storage};
+use crate::table::column_type::{ColumnType, OffsetWidth, Storage};
 use crate::table::concat_bytes::NewIntegers;
 use crate::table::full::Validity;
 use crate::table::integers::IntegerKind;
 use crate::table::shape::{VIEW, times};
 use crate::table::text::{INLINE, TextBytes};
+
+const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;
+
+/// The seconds, milli-, micro- or nanoseconds of a day.
+fn of_a_day(unit: TimeUnit) -> i64 {
+    let units = [TimeUnit::NANOSECOND, TimeUnit::MICROSECOND, TimeUnit::MILLISECOND];
+    let place = units.iter().position(|&known| known == unit).unwrap_or(units.len());
+    86_400 * [1_000_000_000, 1_000_000, 1_000, 1][place]
+}
 
 impl Column {
     /// The elements with a value in place of each null, in new memory. Copies, and counts, the
@@ -58,7 +67,8 @@ impl Column {
                     let mut result = Ok(());
                     validity.for_each_false(|index| {
                         if result.is_ok() {
-                            result = filled.set(&[index], value);
+                            let set = filled.set(&[index], value).and_then(|()| filled.get(&[index]));
+                            result = set.and_then(|count| self.check_count(&count));
                         }
                     })?;
                     result?;
@@ -77,6 +87,21 @@ impl Column {
             (Value::Bytes(bytes), false) => Ok(bytes),
             _ => Err(self.unfit(value)),
         }
+    }
+
+    /// Refuses counts that the type does not have: parts of a day of dates, and times of no day.
+    fn check_count(&self, filled: &Value) -> Result<()> {
+        let ty = self.column_type();
+        let text = match (ty, filled) {
+            (ColumnType::Date64, Value::DateTime { count, .. }) if count % MILLISECONDS_OF_A_DAY != 0 => {
+                format!("{count} ms are no whole days, and elements of type {ty} are")
+            }
+            (ColumnType::Time(unit), &Value::Int(count)) if !(0..of_a_day(*unit)).contains(&count) => {
+                format!("{count} is no time of day, of which type {ty} has {}", of_a_day(*unit))
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::new(Kind::Value, text))
     }
 
     #[cold]
