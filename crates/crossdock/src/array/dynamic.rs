@@ -138,8 +138,8 @@ impl DArray {
         }
     }
 
-    /// A slice of any array, or its error, out of line in a place of its own: if the function there
-    /// returned it, a slice in one pass would lie in the same place, written in parts and moved as
+    /// A slice of any array, or its error, made by a function out of line in a place of its own: if
+    /// that function returned it, a slice in one pass would lie in the same place, written in parts and moved as
     /// a whole, for which the CPU waits.
     #[inline(always)]
     fn slice_apart(&self, slices: impl AxisList, reading: RangeSemantics) -> Result<Self> {
@@ -148,7 +148,6 @@ impl DArray {
         sliced.expect("every slice is answered")
     }
 
-    #[cold]
     #[inline(never)]
     fn slice_any_to(
         &self,

@@ -345,12 +345,66 @@ fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], mut rest: usize, reading: Ran
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::NewAxis;
+    use crate::layout::{INLINE_RANK, NewAxis, Order};
     use crate::s;
 
     /// Two axes in a table of pointers, then two in rows of 4-byte elements.
     fn table() -> Layout {
         Layout::with_suboffsets(&[2, 3, 4, 5], &[24, 8, 20, 4], &[None, Some(100), None, None], 4).unwrap()
+    }
+
+    /// An item that often has an error: an index or a bound outside, a step of 0.
+    fn item(random: &mut fastrand::Rng) -> AxisSlice {
+        let number = |random: &mut fastrand::Rng| match random.u8(..16) {
+            0 => isize::MIN,
+            1 => isize::MAX,
+            _ => random.isize(-4..=4),
+        };
+        match random.u8(..8) {
+            0 | 1 => AxisSlice::Index(number(random)),
+            2 => AxisSlice::NewAxis,
+            3 => AxisSlice::ALL,
+            _ => AxisSlice::Range {
+                start: random.bool().then(|| number(random)),
+                stop: random.bool().then(|| number(random)),
+                step: if random.bool() { 1 } else { number(random) },
+            },
+        }
+    }
+
+    #[test]
+    fn one_pass_makes_what_the_general_slice_makes_or_leaves_the_slice_to_it() {
+        let random = &mut fastrand::Rng::with_seed(crossdock_testkit::seed());
+        let (mut made, mut left) = (0, 0);
+        for _ in 0..20_000 {
+            let shape: Vec<usize> = (0..random.usize(..=5)).map(|_| random.usize(..=3)).collect();
+            let order = if random.bool() { Order::RowMajor } else { Order::ColumnMajor };
+            let layout = Layout::contiguous(&shape, 4, order).unwrap();
+            let items: Vec<_> = (0..random.usize(..=shape.len() + 2)).map(|_| item(random)).collect();
+            for (name, reading) in [("Rust", RangeSemantics::Rust), ("NumPy", RangeSemantics::Numpy)] {
+                let general = layout.slice_as(&items, reading);
+                let case = format!("{shape:?} in {order:?}, {items:?} as in {name}");
+                if let Some((sliced, offset)) = layout.slice_inline(&items, reading) {
+                    let (expected, at) = general.unwrap_or_else(|error| panic!("{case}: {error}"));
+                    assert_eq!(
+                        (sliced.shape(), sliced.strides(), offset),
+                        (expected.shape(), expected.strides(), at),
+                        "{case}"
+                    );
+                    made += 1;
+                } else {
+                    let is_large = |rank: usize| rank > INLINE_RANK;
+                    assert!(
+                        general.is_err()
+                            || is_large(shape.len())
+                            || general.is_ok_and(|(sliced, _)| is_large(sliced.rank())),
+                        "{case}"
+                    );
+                    left += 1;
+                }
+            }
+        }
+        assert!(made > 1000 && left > 1000, "{made} made, {left} left");
     }
 
     #[test]

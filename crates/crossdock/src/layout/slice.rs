@@ -55,7 +55,8 @@ impl AxisSlice {
 /// A list of slices, one per axis: the result of [`s!`](crate::s), or a slice, array or `Vec` of
 /// [`AxisSlice`].
 pub trait AxisList {
-    /// Calls `f` with the list.
+    /// Calls `f` with the list. May be called more than once for one slice: each call passes the
+    /// same list.
     fn with_axes<R>(&self, f: impl FnOnce(&[AxisSlice]) -> R) -> R;
 
     /// Passes the items to a cut one by one.

@@ -182,7 +182,10 @@ fn install() -> Result<()> {
     let is_installed = *installed.get_or_insert_with(|| {
         stay_loaded();
         PAGE_SIZE.store(pages::size(), Ordering::Relaxed);
-        faults::install(replace_watched_page)
+        // SAFETY: 1. `replace_watched_page` works on atomics and replaces a page, without a lock or
+        // the heap; 2. `stay_loaded` has just kept this library's code loaded; 3. `INSTALLED` is
+        // locked, and holds the answer of the only call.
+        unsafe { faults::install(replace_watched_page) }
     });
     if is_installed {
         Ok(())

@@ -286,8 +286,9 @@ impl ShareableRegion {
             return ForkCopy::Failed;
         };
         // SAFETY: clause 1 of `read_to`: `copy` has `used` bytes, which only this function knows.
-        if unsafe { anonymous::read_to(memfd.as_fd(), 0, copy, used) }.is_err() {
-            unmap(copy, used);
+        if unsafe { anonymous::read_to(memfd.as_fd(), copy, used) }.is_err() {
+            // SAFETY: clauses 1 and 2 of `unmap`: `copy` was mapped above, and no other code knows it.
+            unsafe { pages::unmap(copy, used) };
             return ForkCopy::Failed;
         }
         count_copied(used);
@@ -296,7 +297,9 @@ impl ShareableRegion {
 
     fn drop_copy(&mut self) {
         if let ForkCopy::Copy(copy, nbytes) = mem::replace(&mut self.snapshot, ForkCopy::None) {
-            unmap(copy, nbytes);
+            // SAFETY: clauses 1 and 2 of `unmap`: `ShareableRegion::copy` mapped it, and only the
+            // snapshot, which has just been taken away, knew it.
+            unsafe { pages::unmap(copy, nbytes) };
         }
     }
 
@@ -320,10 +323,4 @@ impl ShareableRegion {
         }
         self.memfd = None;
     }
-}
-
-fn unmap(copy: NonNull<u8>, nbytes: usize) {
-    // SAFETY: clauses 1 and 2 of `unmap`: callers pass a mapping that `map` made, and that no other
-    // code knows.
-    unsafe { pages::unmap(copy, nbytes) };
 }

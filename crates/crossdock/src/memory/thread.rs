@@ -16,7 +16,9 @@ const STACK: usize = 2 << 20;
 /// their names.
 pub(crate) fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     stay_loaded();
-    threads::spawn(run, STACK)
+    // SAFETY: clause 1 of `threads::spawn`: `run` is a function of this library, whose code
+    // `stay_loaded` has just kept loaded while the process lives.
+    unsafe { threads::spawn(run, STACK) }
 }
 
 /// Keeps the shared object that contains this library loaded while the process lives: a thread or a

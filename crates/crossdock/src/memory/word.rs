@@ -315,6 +315,33 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_takes_what_a_lease_does_or_changes_nothing() {
+        for aliased in [false, true] {
+            for held in KINDS.map(Some).into_iter().chain([None]) {
+                for wanted in KINDS {
+                    let words = [LeaseWord::new(aliased), LeaseWord::new(aliased)];
+                    if let Some(held) = held {
+                        let _aliased_memory_admits_few = words.each_ref().map(|word| word.take(held).is_ok());
+                    }
+                    let [word, other] = &words;
+                    let before = word.reading().0;
+                    let (taken, answer) = (word.take_at_once(wanted), other.take(wanted).is_ok());
+                    let case = format!("{wanted:?} beside {held:?}, aliased: {aliased}");
+                    assert_eq!((taken, word.reading().0), (answer, other.reading().0), "{case}");
+                    assert_eq!(word.reading().0 == before, !taken, "{case}");
+                    assert!(!taken || !word.give(wanted), "{case}");
+                }
+            }
+        }
+        for full in [HANDLE | PINS, HANDLE | LEASES | MODE_READ, HANDLE | LEASES | MODE_SHARE] {
+            let word = LeaseWord(AtomicU64::new(full));
+            let kinds = KINDS.into_iter().filter(|&kind| WordValue(full).admit(kind).is_none());
+            assert!(kinds.clone().count() > 0 && kinds.fold(true, |ok, kind| ok & !word.take_at_once(kind)));
+            assert_eq!(word.reading().0, full);
+        }
+    }
+
+    #[test]
     fn aliased_memory_admits_share_and_pin_only() {
         for kind in KINDS {
             let word = LeaseWord::new(true);

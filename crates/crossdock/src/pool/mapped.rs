@@ -78,7 +78,7 @@ pub(crate) fn map_shareable(nbytes: usize, hints: Hints) -> Option<(NonNull<u8>,
     let base = unsafe { pages::map_file_over(place, nbytes, memfd.as_fd()) };
     let Some(base) = base else {
         // SAFETY: clauses 1 and 2 of `unmap`: the range was reserved above, and nothing uses it.
-        unsafe { unmap(place, nbytes) };
+        unsafe { pages::unmap(place, nbytes) };
         return None;
     };
     advise_huge(base, nbytes, hints);
@@ -113,18 +113,6 @@ pub(crate) fn collapse(base: NonNull<u8>, nbytes: usize) {
     }
 }
 
-/// Unmaps a range.
-///
-/// # Safety
-///
-/// 1. The range is a block from [`map`], [`map_shareable`], or a part of one, and begins and ends
-///    at a page.
-/// 2. It is not used any more.
-pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
-    // SAFETY: clauses 1 and 2 of `pages::unmap` are those of `# Safety`.
-    unsafe { pages::unmap(base, nbytes) }
-}
-
 /// Grows or shrinks a block, in place or by moving its pages: nothing is copied. `None`: the block
 /// is unchanged.
 ///
@@ -141,10 +129,11 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
         let end = unsafe { base.add(new) };
         // SAFETY: clause 1 of `unmap`: the range is the end of the block (clause 1 of `# Safety`).
         // Clause 2: by clause 2 of `# Safety` no party uses it.
-        return (new == old || unsafe { unmap(end, old - new) }).then_some(base);
+        return (new == old || unsafe { pages::unmap(end, old - new) }).then_some(base);
     }
-    // SAFETY: clauses 1 and 2 of `# Safety` are those of `grow`; `new > old`, since the other case
-    // returned above.
+    // SAFETY: 1. `base` is a block of `old` bytes (clause 1 of `# Safety`), and `new > old`, since the
+    // other case returned above; 2. no other party accesses it, nor its old addresses if the result
+    // is `Some` (clause 2 of `# Safety`).
     let moved = unsafe { grow(base, old, new)? };
     if old < HUGE {
         advise_huge(moved, new, hints);
@@ -162,11 +151,13 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
 ///    any more.
 unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>> {
     if new < HUGE {
-        // SAFETY: clause 1 of `pages::grow`: clauses 1 and 2 of `# Safety`.
+        // SAFETY: clause 1 of `pages::grow`: `base` is a block of `old` bytes of its own mapping,
+        // which no other party accesses (clauses 1 and 2 of `# Safety`).
         return unsafe { pages::grow(base, old, new) };
     }
     if is_aligned(base) {
-        // SAFETY: clause 1 of `grow_in_place`: clauses 1 and 2 of `# Safety`.
+        // SAFETY: clause 1 of `grow_in_place`: `base` is a block of `old` bytes of its own mapping,
+        // which no other party accesses (clauses 1 and 2 of `# Safety`).
         let stayed = unsafe { pages::grow_in_place(base, old, new) };
         if stayed.is_some() {
             return stayed;
@@ -176,7 +167,8 @@ unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>>
     // If this fails, the system has usually unmapped `place` already, and other memory may lie
     // there. So it is not touched again. At worst (too many mappings), addresses stay reserved,
     // without memory.
-    // SAFETY: clause 1 of `move_to`: clauses 1 and 2 of `# Safety`. Clause 2: `place` was reserved
+    // SAFETY: clause 1 of `move_to`: `base` is a block of `old` bytes of its own mapping, which no
+    // other party accesses (clauses 1 and 2 of `# Safety`). Clause 2: `place` was reserved
     // above for `new` bytes, and no other party knows it.
     unsafe { pages::move_to(base, old, new, place) }
 }
@@ -199,10 +191,10 @@ fn map_aligned(nbytes: usize, access: PageAccess) -> Option<NonNull<u8>> {
     let base = unsafe { start.add(lead) };
     // SAFETY: clauses 1 and 2 of `unmap`: the range is the front of the mapping made above, which
     // no other party knows.
-    if lead > 0 && !unsafe { unmap(start, lead) } {
+    if lead > 0 && !unsafe { pages::unmap(start, lead) } {
         // SAFETY: clauses 1 and 2 of `unmap`: the failed call removed nothing, so the whole mapping
         // made above is left, which no other party knows.
-        unsafe { unmap(start, whole) };
+        unsafe { pages::unmap(start, whole) };
         return None;
     }
     // SAFETY: `lead < HUGE` bytes lie in front of `base`, so `nbytes` more stay within the
@@ -210,10 +202,10 @@ fn map_aligned(nbytes: usize, access: PageAccess) -> Option<NonNull<u8>> {
     let end = unsafe { base.add(nbytes) };
     // SAFETY: clauses 1 and 2 of `unmap`: the range is the end of the mapping made above, which no
     // other party knows.
-    if !unsafe { unmap(end, HUGE - lead) } {
+    if !unsafe { pages::unmap(end, HUGE - lead) } {
         // SAFETY: clauses 1 and 2 of `unmap`: the failed call removed nothing, so all of the
         // mapping from `base` on is left, which no other party knows.
-        unsafe { unmap(base, whole - lead) };
+        unsafe { pages::unmap(base, whole - lead) };
         return None;
     }
     Some(base)

@@ -1,10 +1,10 @@
-//! ConstantOffsets in constant memory, compared many at a time.
+//! Offsets in constant memory, compared many at a time.
 
 use std::ops::BitOr;
 
 use crate::table::column_type::OffsetWidth;
 
-/// ConstantOffsets in constant memory, one more than the elements that they bound.
+/// Offsets in constant memory, one more than the elements that they bound.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ConstantOffsets<'a> {
     Narrow(&'a [[u8; 4]]),

@@ -15,7 +15,8 @@ const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 impl Field {
     /// A column of this field as an array, in place, by its extension type: tensors of a fixed
     /// shape (`arrow.fixed_shape_tensor`) have their axes, in the order that the type describes.
-    /// Any other column is [`Column::array`]. O(rank).
+    /// Any other column is [`Column::array`]. O(rank), and O(bytes) of the type's parameters, which
+    /// each call parses.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -52,7 +53,7 @@ impl Field {
     /// One element of a column of this field as an array, in place, if it is a tensor of any shape
     /// (`arrow.variable_shape_tensor`): a struct of the lists `data`, of the items, and `shape`, of
     /// the lengths of the axes. Booleans become bytes, by a copy, which counts. `None` for nulls.
-    /// O(rank), apart from that copy.
+    /// O(rank), and O(bytes) of the type's parameters, which each call parses; apart from that copy.
     ///
     /// # Errors
     ///

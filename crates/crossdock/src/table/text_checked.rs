@@ -36,10 +36,11 @@ impl TextRead {
             return Err(Error::new(Kind::Unsupported, format!("elements of type {ty} are no text")));
         }
         if self.is_empty() {
-            return Ok(CheckedText { ends: Ends::Views([].iter(), &[]), valid: None });
+            return Ok(CheckedText { ends: Ends::Views([].iter(), Vec::new()), valid: None });
         }
         // CheckedText 1: under the Read lease of `self`, no party writes the memory.
         self.check()?;
+        // CheckedText 2: all cursors begin at element 0.
         let valid = self.valid_bits()?;
         if let Some((offsets, bytes)) = self.bytes_of_all().in_memory(0..self.len()) {
             let (start, _) = offsets.ends().unwrap_or_default();
@@ -50,6 +51,11 @@ impl TextRead {
             return Ok(CheckedText { ends, valid });
         }
         let (views, data) = self.bytes_of_all().views().ok_or_else(changing)?;
+        let constant = data.iter().map(|lease| match lease {
+            ReadOrPinLease::Constant(bytes) => Ok(&**bytes),
+            ReadOrPinLease::Changing(_) => Err(changing()),
+        });
+        let data = constant.collect::<Result<_>>()?;
         Ok(CheckedText { ends: Ends::Views(views.iter(), data), valid })
     }
 }
@@ -60,9 +66,12 @@ impl TextRead {
 ///
 /// 1. They met `Checks::Full` under the Read lease that is held for `'a`: each valid element is
 ///    UTF-8.
+/// 2. The cursors of `ends` (the iterator, and the start) and the bit of `valid` are at the same
+///    element.
 struct CheckedText<'a> {
+    /// Invariants 1 and 2.
     ends: Ends<'a>,
-    /// Bytes of validity, and the bit of the next element.
+    /// Bytes of validity, and the bit of the next element: invariant 2.
     valid: Option<(&'a [u8], usize)>,
 }
 
@@ -71,14 +80,20 @@ enum Ends<'a> {
     /// The end of each, the start of the first, and all bytes.
     Narrow(slice::Iter<'a, [u8; 4]>, usize, &'a [u8]),
     Wide(slice::Iter<'a, [u8; 8]>, usize, &'a [u8]),
-    Views(slice::Iter<'a, [u8; VIEW]>, &'a [ReadOrPinLease]),
+    /// The view of each, and all buffers of bytes.
+    Views(slice::Iter<'a, [u8; VIEW]>, Vec<&'a [u8]>),
 }
 
 impl<'a> CheckedText<'a> {
-    /// The text of an element, unless it is null.
+    /// The text of an element, unless it is null. Steps over its validity.
+    ///
+    /// # Safety
+    ///
+    /// 1. `bytes` is the element of a column as in CheckedText 1 whose validity bit is next.
     #[inline(always)]
-    fn text(valid: &mut Option<(&[u8], usize)>, bytes: &'a [u8]) -> Option<&'a str> {
-        // SAFETY: CheckedText 1: a valid element is UTF-8.
+    unsafe fn text(valid: &mut Option<(&[u8], usize)>, bytes: &'a [u8]) -> Option<&'a str> {
+        // SAFETY: the element is valid, so its bytes, which are `bytes` (clause 1 of `# Safety`),
+        // are UTF-8 (CheckedText 1).
         next_is_valid(valid).then(|| unsafe { str::from_utf8_unchecked(bytes) })
     }
 }
@@ -93,23 +108,28 @@ impl<'a> Iterator for CheckedText<'a> {
             Ends::Wide(ends, start, bytes) => up_to(bytes, start, wide(ends.next()?)),
             Ends::Views(views, data) => of_view(views.next()?, data),
         };
-        Some(Self::text(&mut self.valid, bytes))
+        // SAFETY: clause 1 of `text`: the bytes were found by the cursors of `ends`, which were at the
+        // element of the validity bit (CheckedText 2). Now both step over it.
+        Some(unsafe { Self::text(&mut self.valid, bytes) })
     }
 
     // A loop for each kind of offsets.
     #[inline]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(self, first: B, mut each: F) -> B {
         let Self { ends, mut valid } = self;
+        let mut each = |sum, bytes| {
+            // SAFETY: clause 1 of `text`: the loops below pass the bytes of each element once, in
+            // order, from the element of the validity bit on (CheckedText 2).
+            each(sum, unsafe { Self::text(&mut valid, bytes) })
+        };
         match ends {
-            Ends::Narrow(ends, mut start, bytes) => ends.fold(first, |sum, end| {
-                each(sum, Self::text(&mut valid, up_to(bytes, &mut start, narrow(end))))
-            }),
-            Ends::Wide(ends, mut start, bytes) => ends.fold(first, |sum, end| {
-                each(sum, Self::text(&mut valid, up_to(bytes, &mut start, wide(end))))
-            }),
-            Ends::Views(views, data) => {
-                views.fold(first, |sum, view| each(sum, Self::text(&mut valid, of_view(view, data))))
+            Ends::Narrow(ends, mut start, bytes) => {
+                ends.fold(first, |sum, end| each(sum, up_to(bytes, &mut start, narrow(end))))
             }
+            Ends::Wide(ends, mut start, bytes) => {
+                ends.fold(first, |sum, end| each(sum, up_to(bytes, &mut start, wide(end))))
+            }
+            Ends::Views(views, data) => views.fold(first, |sum, view| each(sum, of_view(view, &data))),
         }
     }
 
@@ -148,19 +168,14 @@ fn next_is_valid(valid: &mut Option<(&[u8], usize)>) -> bool {
 
 /// The bytes of a view that was checked.
 #[inline(always)]
-fn of_view<'a>(view: &'a [u8; VIEW], data: &'a [ReadOrPinLease]) -> &'a [u8] {
+fn of_view<'a>(view: &'a [u8; VIEW], data: &[&'a [u8]]) -> &'a [u8] {
     let number =
         |at: usize| i32::from_ne_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]) as usize;
     let (len, start) = (number(0), number(12));
     if len <= INLINE {
         return &view[VIEW - INLINE..][..len];
     }
-    match data.get(number(8)) {
-        // The view of a null element may be any.
-        Some(ReadOrPinLease::Constant(bytes)) => {
-            bytes.get(start..start.wrapping_add(len)).unwrap_or_default()
-        }
-        // Another party may write only what a Read lease does not cover.
-        _ => &[],
-    }
+    // The view of a null element may be any.
+    let bytes = data.get(number(8)).and_then(|bytes| bytes.get(start..start.wrapping_add(len)));
+    bytes.unwrap_or_default()
 }

@@ -21,7 +21,8 @@ impl DecodeTable {
         let mut table = Self::NONE;
         for (pattern, value) in table.values.iter_mut().enumerate() {
             *value = format.decode(pattern as u16) as f32;
-            let [_, _, upper @ ..] = value.to_bits().to_le_bytes();
+            let [low, high, upper @ ..] = value.to_bits().to_le_bytes();
+            debug_assert_eq!([low, high], [0; 2], "{value} has more than the upper half");
             for (bytes, byte) in table.upper.iter_mut().zip(upper) {
                 bytes[pattern / 64][pattern % 64] = byte;
             }

@@ -16,6 +16,6 @@ pub(crate) fn zeroed(count: usize, nbytes: usize) -> Option<NonNull<c_void>> {
 /// 1. The block is from [`zeroed`], and no code uses it any more.
 #[inline]
 pub(crate) unsafe fn free(block: NonNull<c_void>) {
-    // SAFETY: clause 1 of `# Safety`.
+    // SAFETY: `calloc` made the block, and no code uses it any more (clause 1 of `# Safety`).
     unsafe { libc::free(block.as_ptr()) }
 }

@@ -1,4 +1,5 @@
-//! The system calls: no other module of the library names the system or its C library.
+//! The system calls: no other module of the library calls the C library or asks which system it
+//! is.
 //!
 //! | module | contents |
 //! |---|---|
@@ -27,12 +28,14 @@ mod types;
 #[cfg(unix)]
 mod unix;
 
+#[cfg(all(test, target_os = "linux", not(loom)))]
+pub(crate) use linux::testing;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{anonymous, attributes, files, pages, process, sockets, threads};
+#[cfg(all(test, target_os = "macos", not(loom)))]
+pub(crate) use macos::testing;
 #[cfg(target_os = "macos")]
 pub(crate) use macos::{anonymous, attributes, files, pages, process, sockets, threads};
 pub(crate) use types::{FileState, Interest, PageAccess, PageAdvice, Peer};
-#[cfg(all(test, unix, not(loom)))]
-pub(crate) use unix::testing;
 #[cfg(unix)]
 pub(crate) use unix::{errors, faults, messages};

@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 
 use crate::memory::header::Header;
 use crate::memory::memfd::Memfd;
+use crate::memory::os::pages;
 use crate::pool::mapped::{self, CLASSES, HUGE};
 
 pub(super) type Link = Option<NonNull<Node>>;
@@ -116,7 +117,7 @@ impl Node {
             nbytes += block.nbytes;
             // SAFETY: clauses 1 and 2 of `unmap`: the mapping belongs to the node (Node 1), and no
             // party uses the block.
-            unsafe { mapped::unmap(block.base, block.nbytes) };
+            unsafe { pages::unmap(block.base, block.nbytes) };
             drop(block.memfd);
             // SAFETY: clauses 1 and 2 of `free_node_memory`: the node lies in memory of
             // `new_node_memory` (Node 1), and it was read out above.

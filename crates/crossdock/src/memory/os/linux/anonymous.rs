@@ -80,22 +80,17 @@ pub(crate) unsafe fn discard(fd: BorrowedFd<'_>, offset: usize, nbytes: usize) {
     unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset as libc::off_t, nbytes as libc::off_t) };
 }
 
-/// Reads bytes of a file, which ends behind them or later, to memory.
+/// Reads the first bytes of a file, which ends behind them or later, to memory.
 ///
 /// # Safety
 ///
 /// 1. `to` has `nbytes` bytes, which no other code accesses.
-pub(crate) unsafe fn read_to(
-    fd: BorrowedFd<'_>,
-    offset: u64,
-    to: NonNull<u8>,
-    nbytes: usize,
-) -> io::Result<()> {
+pub(crate) unsafe fn read_to(fd: BorrowedFd<'_>, to: NonNull<u8>, nbytes: usize) -> io::Result<()> {
     let mut done = 0;
     while done < nbytes {
         // SAFETY: clause 1 of `# Safety`, and `done` is less than `nbytes`.
         let rest = unsafe { to.add(done) };
-        let at = (offset + done as u64) as libc::off_t;
+        let at = done as libc::off_t;
         // SAFETY: the call writes at most `nbytes - done` bytes at `rest`, which has as many.
         match unsafe { libc::pread(fd.as_raw_fd(), rest.as_ptr().cast(), nbytes - done, at) } {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),

@@ -6,4 +6,6 @@ pub(crate) mod files;
 pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod sockets;
+#[cfg(all(test, not(loom)))]
+pub(crate) mod testing;
 pub(crate) mod threads;

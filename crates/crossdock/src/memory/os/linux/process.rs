@@ -27,10 +27,9 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Sleeps while a word has a value, until [`wake_all`], or for less than a second. May return
-/// early.
+/// Sleeps while a word has a value, until [`wake_all`], or for as long as `limit`. May return early.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, limit: Duration) {
-    let limit = libc::timespec { tv_sec: 0, tv_nsec: limit.as_nanos() as _ };
+    let limit = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
     let no_word = ptr::null::<u32>();
     // SAFETY: the address is that of a live 32-bit atomic, which the kernel reads, and `limit` a
     // record that outlives the call.

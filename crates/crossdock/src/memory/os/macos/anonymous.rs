@@ -79,18 +79,13 @@ pub(crate) unsafe fn discard(fd: BorrowedFd<'_>, offset: usize, nbytes: usize) {
     unsafe { pages::unmap(base, end) };
 }
 
-/// Copies bytes of such memory, which is no shorter.
+/// Copies the first bytes of such memory, which is no shorter.
 ///
 /// # Safety
 ///
 /// 1. `to` has `nbytes` bytes, which no other code accesses.
-pub(crate) unsafe fn read_to(
-    fd: BorrowedFd<'_>,
-    offset: u64,
-    to: NonNull<u8>,
-    nbytes: usize,
-) -> io::Result<()> {
-    let base = pages::map_file(fd.as_fd(), offset, nbytes, PageAccess::Read, None)?;
+pub(crate) unsafe fn read_to(fd: BorrowedFd<'_>, to: NonNull<u8>, nbytes: usize) -> io::Result<()> {
+    let base = pages::map_file(fd.as_fd(), 0, nbytes, PageAccess::Read, None)?;
     // SAFETY: clause 1 of `# Safety`; the mapping has as many bytes. The C library copies them, so
     // that another process may write them meanwhile.
     unsafe { libc::memcpy(to.as_ptr().cast(), base.as_ptr().cast(), nbytes) };

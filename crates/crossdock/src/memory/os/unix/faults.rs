@@ -20,15 +20,21 @@ unsafe impl Sync for Handler {}
 /// Set once, before the handler is installed.
 static HANDLER: OnceLock<Option<Handler>> = OnceLock::new();
 
-/// Installs the handler. `replace` runs in it: it may neither lock nor allocate. Faults that it
+/// Installs the handler, in which `replace` runs. Faults that it
 /// returns `false` for, and signals that a process sent, are forwarded to the previous handler.
 /// `false`: the system refuses.
 ///
-/// Callers hold a lock that is held across forks, and call it once.
-pub(crate) fn install(replace: fn(usize) -> bool) -> bool {
+/// # Safety
+///
+/// 1. `replace` does only what a signal handler may: it neither locks nor allocates.
+/// 2. Its code and this library's stay loaded while the process lives.
+/// 3. The caller holds a lock that is held across forks, and calls this once.
+pub(crate) unsafe fn install(replace: fn(usize) -> bool) -> bool {
     // The previous action is stored first, because the handler may run as soon as it is installed.
     let handler = || in_force().map(|previous| Handler { replace, previous });
-    HANDLER.get_or_init(handler).is_some() && replace_handler()
+    // SAFETY: `HANDLER` has the handler, and its code may run at any time from now on (clauses 1 and
+    // 2 of `# Safety`).
+    HANDLER.get_or_init(handler).is_some() && unsafe { replace_handler() }
 }
 
 fn in_force() -> Option<libc::sigaction> {
@@ -36,21 +42,26 @@ fn in_force() -> Option<libc::sigaction> {
     // SAFETY: with a null action the call changes nothing; `previous` is a record of the right type
     // that it may write.
     let failed = unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), previous.as_mut_ptr()) } != 0;
-    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
-    // is a value.
+    // SAFETY: the record was zeroed before the call; every field of it is a number or an
+    // optional function, for which zero is 0 or `None`.
     (!failed).then(|| unsafe { previous.assume_init() })
 }
 
-fn replace_handler() -> bool {
+/// # Safety
+///
+/// 1. `HANDLER` has a handler, whose function may run in a signal handler and stays loaded, as does
+///    this library.
+unsafe fn replace_handler() -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_fault;
-    // SAFETY: the record was zeroed above; every field of it is a number, for which zero is a
-    // value.
+    // SAFETY: the record was zeroed above; every field of it is a number or an optional
+    // function, for which zero is 0 or `None`.
     let fields = unsafe { action.assume_init_mut() };
     fields.sa_sigaction = handler as usize;
     fields.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: `action` lives until the call returns and names a function of the type that
-    // `SA_SIGINFO` requires. `on_fault` makes only calls that a signal handler may make.
+    // `SA_SIGINFO` requires. `on_fault` stays loaded and makes only calls that a signal handler may
+    // make, as does the function in `HANDLER` (clause 1 of `# Safety`).
     unsafe { libc::sigaction(libc::SIGBUS, action.as_ptr(), std::ptr::null_mut()) == 0 }
 }
 

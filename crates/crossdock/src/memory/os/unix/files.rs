@@ -63,7 +63,8 @@ pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
 ///
 /// 1. The descriptor belongs to the caller, and no code uses it any more.
 pub(crate) unsafe fn close(fd: RawFd) {
-    // SAFETY: clause 1 of `# Safety`.
+    // SAFETY: the descriptor is the caller's own, and no code uses its number any more (clause 1 of
+    // `# Safety`), so the system may give it to another file.
     unsafe { libc::close(fd) };
 }
 

@@ -18,12 +18,3 @@ pub(crate) fn kill_this_process() {
     // SAFETY: `raise` takes an integer, and no process can handle `SIGKILL`.
     unsafe { libc::raise(libc::SIGKILL) };
 }
-
-/// Limits the addresses of this process to `more` bytes beyond those that it has.
-pub(crate) fn limit_addresses(more: u64) -> bool {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let used = statm.split(' ').next().unwrap().parse::<u64>().unwrap() * pages::size() as u64;
-    let limit = libc::rlimit { rlim_cur: used + more, rlim_max: used + more };
-    // SAFETY: `limit` is a record of the right type, which the call only reads.
-    unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) == 0 }
-}

@@ -9,8 +9,12 @@ use std::ptr;
 const OWN_FAULTS: [libc::c_int; 5] = [libc::SIGBUS, libc::SIGSEGV, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 
 /// Starts a detached thread with all signals but those of its own faults blocked; `false` if it
-/// cannot be started. Callers keep the code of `run` loaded.
-pub(crate) fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void, stack: usize) -> bool {
+/// cannot be started.
+///
+/// # Safety
+///
+/// 1. The code of `run` stays loaded while the thread lives.
+pub(crate) unsafe fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void, stack: usize) -> bool {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::zeroed();
     // SAFETY: `attributes` is a record of the right type that lives until the call returns, and
     // `pthread_attr_init` initialises it.
@@ -38,8 +42,8 @@ pub(crate) fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void, stack: usize
     let masked =
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked.as_ptr(), before.as_mut_ptr()) } == 0;
     let mut thread = MaybeUninit::<libc::pthread_t>::zeroed();
-    // SAFETY: `attributes` was initialised above, `thread` may be written, and `run` is code that
-    // the caller keeps loaded.
+    // SAFETY: `attributes` was initialised above, `thread` may be written, and the code of `run`,
+    // which accepts any pointer, stays loaded (clause 1 of `# Safety`).
     let failed =
         unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), run, ptr::null_mut()) };
     if masked {
