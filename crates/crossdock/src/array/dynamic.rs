@@ -139,8 +139,8 @@ impl DArray {
     }
 
     /// A slice of any array, or its error, made by a function out of line in a place of its own: if
-    /// that function returned it, a slice in one pass would lie in the same place, written in parts and moved as
-    /// a whole, for which the CPU waits.
+    /// that function returned it, a slice in one pass would lie in the same place, written in parts
+    /// and moved as a whole, for which the CPU waits.
     #[inline(always)]
     fn slice_apart(&self, slices: impl AxisList, reading: RangeSemantics) -> Result<Self> {
         let mut sliced = None;

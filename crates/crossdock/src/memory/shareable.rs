@@ -287,7 +287,8 @@ impl ShareableRegion {
         };
         // SAFETY: clause 1 of `read_to`: `copy` has `used` bytes, which only this function knows.
         if unsafe { anonymous::read_to(memfd.as_fd(), copy, used) }.is_err() {
-            // SAFETY: clauses 1 and 2 of `unmap`: `copy` was mapped above, and no other code knows it.
+            // SAFETY: clauses 1 and 2 of `unmap`: `copy` was mapped above, and no other code knows
+            // it.
             unsafe { pages::unmap(copy, used) };
             return ForkCopy::Failed;
         }

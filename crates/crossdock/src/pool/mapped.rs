@@ -131,9 +131,9 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
         // Clause 2: by clause 2 of `# Safety` no party uses it.
         return (new == old || unsafe { pages::unmap(end, old - new) }).then_some(base);
     }
-    // SAFETY: 1. `base` is a block of `old` bytes (clause 1 of `# Safety`), and `new > old`, since the
-    // other case returned above; 2. no other party accesses it, nor its old addresses if the result
-    // is `Some` (clause 2 of `# Safety`).
+    // SAFETY: 1. `base` is a block of `old` bytes (clause 1 of `# Safety`), and `new > old`, since
+    // the other case returned above; 2. no other party accesses it, nor its old addresses if the
+    // result is `Some` (clause 2 of `# Safety`).
     let moved = unsafe { grow(base, old, new)? };
     if old < HUGE {
         advise_huge(moved, new, hints);

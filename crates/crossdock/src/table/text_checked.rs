@@ -108,8 +108,8 @@ impl<'a> Iterator for CheckedText<'a> {
             Ends::Wide(ends, start, bytes) => up_to(bytes, start, wide(ends.next()?)),
             Ends::Views(views, data) => of_view(views.next()?, data),
         };
-        // SAFETY: clause 1 of `text`: the bytes were found by the cursors of `ends`, which were at the
-        // element of the validity bit (CheckedText 2). Now both step over it.
+        // SAFETY: clause 1 of `text`: the bytes were found by the cursors of `ends`, which were at
+        // the element of the validity bit (CheckedText 2). Now both step over it.
         Some(unsafe { Self::text(&mut self.valid, bytes) })
     }
 

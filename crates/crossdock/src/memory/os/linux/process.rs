@@ -27,7 +27,8 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Sleeps while a word has a value, until [`wake_all`], or for as long as `limit`. May return early.
+/// Sleeps while a word has a value, until [`wake_all`], or for as long as `limit`. May return
+/// early.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, limit: Duration) {
     let limit = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
     let no_word = ptr::null::<u32>();

@@ -120,8 +120,8 @@ pub(crate) unsafe fn move_to(
     if failed != 0 {
         return None;
     }
-    // SAFETY: clauses 1 and 2 of `unmap`: the range is the caller's own mapping, whose old addresses
-    // are not used any more, since the result is `Some` (clause 1 of `# Safety`).
+    // SAFETY: clauses 1 and 2 of `unmap`: the range is the caller's own mapping, whose old
+    // addresses are not used any more, since the result is `Some` (clause 1 of `# Safety`).
     unsafe { unmap(base, old) };
     NonNull::new(ptr::with_exposed_provenance_mut(address as usize))
 }

@@ -32,8 +32,8 @@ static HANDLER: OnceLock<Option<Handler>> = OnceLock::new();
 pub(crate) unsafe fn install(replace: fn(usize) -> bool) -> bool {
     // The previous action is stored first, because the handler may run as soon as it is installed.
     let handler = || in_force().map(|previous| Handler { replace, previous });
-    // SAFETY: `HANDLER` has the handler, and its code may run at any time from now on (clauses 1 and
-    // 2 of `# Safety`).
+    // SAFETY: `HANDLER` has the handler, and its code may run at any time from now on (clauses 1
+    // and 2 of `# Safety`).
     HANDLER.get_or_init(handler).is_some() && unsafe { replace_handler() }
 }
 
