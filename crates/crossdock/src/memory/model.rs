@@ -98,6 +98,11 @@ impl Model {
         self.word.take(kind).is_ok()
     }
 
+    fn take_at_once(&self, kind: LeaseKind) -> bool {
+        self.assert_alive();
+        self.word.take_at_once(kind)
+    }
+
     fn give(&self, kind: LeaseKind) {
         self.assert_alive();
         let last = self.word.give(kind);
@@ -117,6 +122,10 @@ enum Script {
     Partition,
     /// Declares that no other owner writes, and takes a lease that outlives the handle.
     AssumeSole(LeaseKind),
+    /// Lets another process write the memory from now on, unless a holder relies on the opposite.
+    Alias,
+    /// Takes a lease in one attempt, which outlives the handle.
+    AtOnce(LeaseKind),
     /// Takes a lease, and releases it before the handle.
     Lease(LeaseKind),
     /// The lease outlives the handle.
@@ -128,9 +137,10 @@ enum Script {
 }
 
 fn scripts() -> Vec<Script> {
-    let leases = [Script::Lease, Script::Outlive, Script::Exchange, Script::HandleOf];
+    let leases = [Script::AtOnce, Script::Lease, Script::Outlive, Script::Exchange, Script::HandleOf];
     let of_kinds = leases.into_iter().flat_map(|script| KINDS.map(script));
-    [Script::Drop, Script::Clone, Script::Exclusive, Script::Partition].into_iter().chain(of_kinds).collect()
+    let alone = [Script::Drop, Script::Clone, Script::Exclusive, Script::Partition, Script::Alias];
+    alone.into_iter().chain(of_kinds).collect()
 }
 
 fn run(script: Script, model: &Model, thread: usize) {
@@ -157,6 +167,17 @@ fn run(script: Script, model: &Model, thread: usize) {
             model.word.clear_aliased();
             run(Script::Outlive(kind), model, thread);
         }
+        Script::Alias => {
+            if model.word.set_aliased().is_ok() {
+                // The other process writes as the holder of a Share lease does.
+                model.access(Share, thread);
+            }
+            model.drop_handle();
+        }
+        Script::AtOnce(kind) => {
+            let taken = model.take_at_once(kind);
+            outlive(taken, kind, model, thread);
+        }
         Script::Lease(kind) => {
             if model.take(kind) {
                 model.access(kind, thread);
@@ -166,11 +187,7 @@ fn run(script: Script, model: &Model, thread: usize) {
         }
         Script::Outlive(kind) => {
             let taken = model.take(kind);
-            model.drop_handle();
-            if taken {
-                model.access(kind, thread);
-                model.give(kind);
-            }
+            outlive(taken, kind, model, thread);
         }
         Script::Exchange(kind) => {
             let taken = model.take(kind);
@@ -191,6 +208,15 @@ fn run(script: Script, model: &Model, thread: usize) {
                 model.drop_handle();
             }
         }
+    }
+}
+
+/// Drops the handle before the lease, if that was taken.
+fn outlive(taken: bool, kind: LeaseKind, model: &Model, thread: usize) {
+    model.drop_handle();
+    if taken {
+        model.access(kind, thread);
+        model.give(kind);
     }
 }
 
@@ -233,7 +259,9 @@ fn every_pair_of_operations_on_two_handles() {
 
 #[test]
 fn every_pair_of_leases_on_aliased_memory() {
-    let leases = [Script::Outlive, Script::AssumeSole].into_iter().flat_map(|script| KINDS.map(script));
+    let leases = [Script::Outlive, Script::AtOnce, Script::AssumeSole]
+        .into_iter()
+        .flat_map(|script| KINDS.map(script));
     let alone = [Script::Drop, Script::Exclusive, Script::Partition];
     let scripts: Vec<_> = alone.into_iter().chain(leases).collect();
     for (index, &first) in scripts.iter().enumerate() {
