@@ -53,7 +53,8 @@ impl Field {
     /// One element of a column of this field as an array, in place, if it is a tensor of any shape
     /// (`arrow.variable_shape_tensor`): a struct of the lists `data`, of the items, and `shape`, of
     /// the lengths of the axes. Booleans become bytes, by a copy, which counts. `None` for nulls.
-    /// O(rank), and O(bytes) of the type's parameters, which each call parses; apart from that copy.
+    /// O(rank), and O(bytes) of the type's parameters, which each call parses, apart from that
+    /// copy.
     ///
     /// # Errors
     ///
