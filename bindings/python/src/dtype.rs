@@ -2,7 +2,7 @@
 
 use crossdock::bindings::MAX_DEPTH;
 use crossdock::bindings::dialect::{self, pep3118};
-use crossdock::element::{DType, Field, ScalarKind};
+use crossdock::element::{ByteOrder, DType, Field, ScalarKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -82,6 +82,9 @@ fn parse(text: &str) -> PyResult<DType> {
     if text.len() == 1 && LETTERS.contains(text) {
         return pep3118::parse(text.as_bytes()).raise();
     }
+    if let Some((order, letter)) = marked(text) {
+        return Ok(pep3118::parse(letter.as_bytes()).raise()?.with_byte_order(order));
+    }
     if let Some((_, dtype)) = ALIASES.iter().find(|(name, _)| *name == text) {
         return Ok(dtype.clone());
     }
@@ -100,6 +103,19 @@ fn parse(text: &str) -> PyResult<DType> {
         Some((shape, base)) => DType::subarray(&shape, parse(base.trim())?).raise(),
         None => text.parse().raise(),
     }
+}
+
+/// The byte order and the letter of `<d`, of C's own width in NumPy whatever the mark. `None` for
+/// other texts, such as `<f8`.
+fn marked(text: &str) -> Option<(ByteOrder, &str)> {
+    let (mark, letter) = text.split_at_checked(1)?;
+    let order = match mark {
+        "<" => ByteOrder::Little,
+        ">" => ByteOrder::Big,
+        "=" | "|" => ByteOrder::NATIVE,
+        _ => return None,
+    };
+    (letter.len() == 1 && LETTERS.contains(letter)).then_some((order, letter))
 }
 
 /// The parts of a text between commas, except those in parentheses.

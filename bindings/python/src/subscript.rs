@@ -168,19 +168,23 @@ pub(crate) unsafe extern "C" fn set(
             array.set(index, &to_value(&value, Some(array.dtype()))?).raise()?;
             return Ok(0);
         }
-        let target = match part(array, key, |axes| array.slice_numpy(axes))? {
-            Part::Slice(target) | Part::Field(target) => target,
-            Part::Element(index) => view_of(array, &index)?,
-        };
-        assign(&target, &value)?;
+        match part(array, key, |axes| array.slice_numpy(axes))? {
+            Part::Slice(target) | Part::Field(target) => assign(&target, &value, fitted)?,
+            Part::Element(index) => assign(&view_of(array, &index)?, &value, |_, source| Ok(source.clone()))?,
+        }
         Ok(0)
     })
 }
 
-/// Writes every element: one value, or another array's elements, broadcast to this shape.
-pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Writes every element: one value, or another array's elements, broadcast to this shape. `fit`
+/// makes the source of the other array.
+fn assign(
+    target: &DArray,
+    value: &Bound<'_, PyAny>,
+    fit: impl Fn(&DArray, &DArray) -> PyResult<DArray>,
+) -> PyResult<()> {
     if let Some(other) = downcast(value) {
-        return copy(value.py(), target, &other.array);
+        return copy(value.py(), target, &fit(target, &other.array)?);
     }
     let is_record = value.is_instance_of::<PyTuple>() && target.dtype().as_record().is_some();
     // NumPy's dates export buffers, which do not declare that they are dates.
@@ -192,7 +196,7 @@ pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> 
         return detached(value.py(), target, |target| target.fill(&element)).raise();
     }
     let other = match protocols::lend_unmasked(value) {
-        Ok(other) => other,
+        Ok(other) => fit(target, &other)?,
         // The reason why the object shares no memory is the better error.
         Err(refused) if refused.is_instance_of::<PyBufferError>(value.py()) => {
             nested::read(value, Some(target.dtype())).map_err(|_| refused)?
@@ -200,6 +204,15 @@ pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> 
         Err(_) => nested::read(value, Some(target.dtype()))?,
     };
     copy(value.py(), target, &other)
+}
+
+/// The source without the leading axes of length 1 that the target lacks, as NumPy assigns.
+fn fitted(target: &DArray, source: &DArray) -> PyResult<DArray> {
+    let mut source = source.clone();
+    while source.rank() > target.rank() && source.shape()[0] == 1 {
+        source = source.drop_axis(0, 0).raise()?;
+    }
+    Ok(source)
 }
 
 fn copy(py: Python<'_>, target: &DArray, source: &DArray) -> PyResult<()> {

@@ -56,6 +56,24 @@ def test_indirect_buffers_go_through(ask):
     assert crossdock.asarray(memoryview(ours)).tolist() == theirs.tolist()
 
 
+def test_rows_behind_pointers_that_go_backwards_are_lent_only_where_a_suboffset_says_it():
+    """Consumers take a negative suboffset for an axis without pointers."""
+    _testbuffer = need("_testbuffer")
+    theirs = _testbuffer.ndarray(list(range(8)), shape=[2, 2, 2], format="i", flags=_testbuffer.ND_PIL)
+    lent, refused = 0, 0
+    for start in (theirs, theirs[:, ::-1], theirs[:, :, ::-1], theirs[::-1, ::-1, ::-1]):
+        for key in np.s_[:], np.s_[:, 0:1, 1:2], np.s_[:, 1], np.s_[:, :, 1], np.s_[:, ::-1]:
+            x = crossdock.asarray(start)[key]
+            try:
+                assert memoryview(x).tolist() == x.tolist(), key
+                lent += 1
+            except BufferError as error:
+                assert "negative suboffset" in str(error) and "copy()" in str(error)
+                assert memoryview(x.copy()).tolist() == x.tolist(), key
+                refused += 1
+    assert lent >= 10 and refused >= 5
+
+
 def test_rows_behind_pointers_are_aligned_where_all_of_them_are():
     _testbuffer = need("_testbuffer")
     theirs = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)

@@ -75,6 +75,17 @@ def test_everyday_spellings_are_read():
     assert dtype([("", "i4"), ("", "f8")]) == np.dtype([("", "i4"), ("", "f8")])
 
 
+def test_a_letter_may_have_a_byte_order_and_keeps_its_width():
+    for letter in "?bBhHiIlLqQefdgFDG":
+        for mark in "<>=|":
+            own, numpys = dtype(mark + letter), np.dtype(mark + letter)
+            assert own == numpys and np.dtype(own).str == numpys.str, mark + letter
+    assert dtype("<d,>i") == np.dtype("<d,>i") and dtype([("x", ">q")]) == np.dtype([("x", ">q")])
+    for wrong in ["<x", "!d", "<", "<dd"]:
+        with pytest.raises(ValueError, match="write a name such as float32"):
+            dtype(wrong)
+
+
 def test_dtypes_of_libraries_are_read():
     import polars as pl
     import pyarrow as pa

@@ -129,6 +129,19 @@ def test_random_assignments_do_what_numpy_does():
     assert done > 3_000
 
 
+def test_leading_axes_of_length_1_are_dropped_from_an_array_that_is_assigned():
+    for shape in [(1, 2), (1, 1, 2), (1, 1), (2,)]:
+        for source in np.arange(1.0, 1 + np.prod(shape)).reshape(shape), crossdock.full(shape, 3.0):
+            ours, theirs = crossdock.zeros(2), np.zeros(2)
+            ours[:], theirs[:] = source, np.asarray(source)
+            assert ours.tolist() == theirs.tolist(), shape
+    for shape in [(2, 1), (1, 3), (2, 2)]:
+        with pytest.raises(ValueError, match="does not broadcast"):
+            crossdock.zeros(2)[:] = np.ones(shape)
+    with pytest.raises(ValueError, match="does not broadcast"):
+        crossdock.zeros(2)[0] = np.ones(1)
+
+
 def test_overlapping_parts_are_assigned_as_if_copied_before():
     ours, theirs = crossdock.array(list(range(10))), np.arange(10)
     ours[1:], theirs[1:] = ours[:-1], theirs[:-1].copy()

@@ -120,6 +120,29 @@ impl Needs {
     }
 }
 
+/// Suboffsets as C has them: a negative number means that no pointer is followed. `None` for a
+/// direct array, in O(1).
+///
+/// # Errors
+///
+/// `is_layout` for an axis that follows pointers and then goes backwards: C would not follow them.
+#[inline]
+pub(crate) fn suboffsets_in_c(layout: &Layout) -> Result<Option<Box<[isize]>>> {
+    layout.suboffsets().map(in_c).transpose()
+}
+
+#[cold]
+fn in_c(suboffsets: &[Option<isize>]) -> Result<Box<[isize]>> {
+    if suboffsets.iter().flatten().any(|&suboffset| suboffset < 0) {
+        let text = format!(
+            "the array follows pointers and then goes backwards (suboffsets {suboffsets:?}), but a negative \
+            suboffset tells consumers to follow none"
+        );
+        return Err(Error::new(Kind::Layout, text).advising(Advice::Copy));
+    }
+    Ok(suboffsets.iter().map(|suboffset| suboffset.unwrap_or(-1)).collect())
+}
+
 #[cold]
 pub(crate) fn lies_otherwise(layout: &Layout, flags: &dyn fmt::Display, order: &str) -> Error {
     Error::new(

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use crate::array::DArray;
 use crate::element::dialect::pack;
-use crate::error::{Advice, Error, Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{Class, ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::ItemFormat;
 use crate::exchange::protocol::memory_view::records;
 use crate::exchange::protocol::memory_view::view_lease::{Lender, ViewNumbers};
 use crate::memory::{LeaseKind, Protocols};
+use crate::view::flags::suboffsets_in_c;
 use crate::view::{Access, Terms};
 
 static CLASS: Class = Class { name: c"crossdock array".as_ptr(), super_: ptr::null() };
@@ -99,7 +100,7 @@ impl ArrayObject {
         flags.check_layout(layout)?;
         let kind = if flags.is_writable() { LeaseKind::Share } else { LeaseKind::Pin };
         let raw = self.array.raw();
-        let suboffsets = layout.suboffsets().map(in_c).transpose()?;
+        let suboffsets = suboffsets_in_c(layout)?;
         let mut record = records::take()?;
         let lease = match raw.quick_lease(kind) {
             Some(lease) => {
@@ -170,17 +171,4 @@ impl fmt::Debug for ArrayObject {
             Err(error) => text.field("format", error).finish(),
         }
     }
-}
-
-/// Suboffsets for C, where a negative number means that no pointer is followed.
-#[cold]
-fn in_c(suboffsets: &[Option<isize>]) -> Result<Box<[isize]>> {
-    if suboffsets.iter().flatten().any(|&suboffset| suboffset < 0) {
-        return Err(Error::new(
-            Kind::Layout,
-            format!("MemoryView cannot express negative suboffsets ({suboffsets:?})"),
-        )
-        .advising(Advice::Copy));
-    }
-    Ok(suboffsets.iter().map(|suboffset| suboffset.unwrap_or(-1)).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{Layout, Order};
-use crate::view::flags::{Needs, flags, lies_otherwise};
+use crate::view::flags::{Needs, flags, lies_otherwise, suboffsets_in_c};
 
 flags! {
     /// A consumer's request for a buffer: which parts of the description it reads, and which memory
@@ -57,8 +57,8 @@ impl Flags {
     /// # Errors
     ///
     /// `is_read_only`; `is_layout` for an order that the elements do not have, and for strides or
-    /// suboffsets that the consumer would have to read; `is_unsupported` for a format without a
-    /// shape.
+    /// suboffsets that the consumer would have to read, or that a buffer cannot express;
+    /// `is_unsupported` for a format without a shape.
     #[inline]
     pub fn given(self, layout: &Layout, readonly: bool) -> Result<Given> {
         const SEES_ALL: Flags = Flags::INDIRECT;
@@ -67,7 +67,7 @@ impl Flags {
         );
         let asks_for_no_more = self.contains(SEES_ALL) && self.0 & ORDERS.0 == 0;
         if asks_for_no_more && !(readonly && self.contains(Self::WRITABLE)) {
-            let suboffsets = layout.suboffsets().is_some();
+            let suboffsets = suboffsets_in_c(layout)?.is_some();
             return Ok(Given { format: self.contains(Self::FORMAT), shape: true, strides: true, suboffsets });
         }
         self.given_less(layout, readonly)
@@ -102,7 +102,7 @@ impl Flags {
                 ),
             ));
         }
-        Ok(Given { format, shape, strides, suboffsets: layout.suboffsets().is_some() })
+        Ok(Given { format, shape, strides, suboffsets: suboffsets_in_c(layout)?.is_some() })
     }
 }
 
@@ -141,6 +141,16 @@ mod tests {
             (Flags::FULL, 0x11d),
         ] {
             assert_eq!(flag.bits(), bits);
+        }
+    }
+
+    #[test]
+    fn suboffsets_that_c_would_not_follow_are_refused() {
+        let rows = |suboffset| Layout::with_suboffsets(&[2], &[8], &[Some(suboffset)], 4).unwrap();
+        for flags in [Flags::FULL_RO, Flags::INDIRECT, Flags::INDIRECT | Flags::WRITABLE] {
+            assert!(flags.given(&rows(0), false).unwrap().suboffsets);
+            let error = flags.given(&rows(-4), false).unwrap_err();
+            assert!(error.is_layout() && error.to_string().contains("-4"), "{error}");
         }
     }
 
