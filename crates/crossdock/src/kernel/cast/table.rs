@@ -10,7 +10,6 @@ use crate::memory::fork::get_or_make;
 pub(super) struct DecodeTable {
     values: [f32; 256],
     /// The upper halves of the values, by byte. The lower halves are 0, as in a `bfloat16`.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "no level looks bytes up"))]
     pub(super) upper: [[[u8; 64]; 4]; 2],
 }
 
