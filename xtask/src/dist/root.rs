@@ -24,7 +24,7 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// A Debian with Python, Ruby and the repository's data, in the folder `/work`.
+    /// A Debian with Python, Ruby and the repository's data, in the folder `/trial`.
     pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<Self> {
         let packed = run.door.target.join("dist-debian.tar");
         if !packed.is_file() {
@@ -52,7 +52,7 @@ impl Root {
 
     /// The README's programs open `data/rocket.npy`.
     fn put_data(&self, run: &Run<'_>) -> Result<()> {
-        let data = self.work().join("data");
+        let data = self.trial().join("data");
         fs::create_dir_all(&data)?;
         fs::copy(run.door.root.join("data/rocket.npy"), data.join("rocket.npy"))?;
         Ok(())
@@ -62,9 +62,9 @@ impl Root {
         &self.folder
     }
 
-    /// The folder `/work` of the root, in which its programs run.
-    pub(super) fn work(&self) -> PathBuf {
-        self.folder.join("work")
+    /// The folder `/trial` of the root, in which its programs run.
+    pub(super) fn trial(&self) -> PathBuf {
+        self.folder.join("trial")
     }
 
     /// A command in the root, with processes and mounts of its own.
@@ -72,7 +72,7 @@ impl Root {
         let mut command = run.door.command("unshare", "--mount --pid --fork");
         command.arg(format!("--mount-proc={}", self.folder.join("proc").display()));
         command.arg("chroot").arg(&self.folder).args(["/bin/sh", "-euc"]);
-        command.arg(format!("cd /work; {script}"));
+        command.arg(format!("cd /trial; {script}"));
         command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         command.env("HOME", "/root").env("LANG", "C.UTF-8");
         command

@@ -62,11 +62,11 @@ pub(super) fn wheel(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::debian(run, dist)?;
     let wheel = dist.artefact("crossdock-", "manylinux_2_28_x86_64.whl")?;
     let wheel = wheel.file_name().context("a wheel has a name")?.to_string_lossy().into_owned();
-    let packages = root.work().join("packages");
+    let packages = root.trial().join("packages");
     fs::create_dir_all(&packages)?;
     fs::copy(dist.out.join(&wheel), packages.join(&wheel))?;
     download_numpy(run, &packages)?;
-    fs::write(root.work().join("program.py"), example(run.door, "README.md", "python")?)?;
+    fs::write(root.trial().join("program.py"), example(run.door, "README.md", "python")?)?;
     let script = format!(
         "python3 -m venv /venv; /venv/bin/pip install --quiet --no-index --find-links packages packages/{wheel} numpy; \
          /venv/bin/python program.py"
@@ -129,8 +129,8 @@ pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::debian(run, dist)?;
     let gem = dist.artefact(&format!("crossdock-{}-", dist.version), ".gem")?;
-    fs::copy(gem, root.work().join("crossdock.gem"))?;
-    fs::write(root.work().join("program.rb"), session(run.door)?)?;
+    fs::copy(gem, root.trial().join("crossdock.gem"))?;
+    fs::write(root.trial().join("program.rb"), session(run.door)?)?;
     let script = "gem install --quiet --local --no-document crossdock.gem; ruby program.rb";
     says(run, &mut root.command(run, script), "[[3, 2, 1], [6, 5, 4]]")
 }
@@ -173,11 +173,11 @@ fn compile(run: &mut Run<'_>, folder: &Path, packages: &Path, kind: &str, progra
 /// The Debian package, installed by Debian: the command, its page, and a program in C.
 pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::debian(run, dist)?;
-    fs::copy(dist.artefact("crossdock_", "_amd64.deb")?, root.work().join("crossdock.deb"))?;
+    fs::copy(dist.artefact("crossdock_", "_amd64.deb")?, root.trial().join("crossdock.deb"))?;
     let mut install = root.command(run, "dpkg -i crossdock.deb; test -z \"$(dpkg --verify crossdock)\"");
     run.exec(&mut install)?;
     let packages = root.folder().join("usr/lib/pkgconfig");
-    compile(run, &root.work(), &packages, "", &root.work().join("program"))?;
+    compile(run, &root.trial(), &packages, "", &root.trial().join("program"))?;
     says(run, &mut root.command(run, "./program"), "4.5")?;
     says(run, &mut root.command(run, "crossdock inspect data/rocket.npy"), PHOTOGRAPH)?;
     says(run, &mut root.command(run, "zcat -f /usr/share/man/man1/crossdock.1"), "lend")
@@ -187,21 +187,21 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let archive = dist.artefact("crossdock-", "musl.tar.gz")?;
     let root = Root::empty(run, dist)?;
-    run.exec(run.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(root.work()))?;
+    run.exec(run.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(root.trial()))?;
     let chroot = || {
         let mut chroot = run.door.command("chroot", "");
-        chroot.arg(root.folder()).args(["/work/crossdock", "inspect", "/work/data/rocket.npy"]);
+        chroot.arg(root.folder()).args(["/trial/crossdock", "inspect", "/trial/data/rocket.npy"]);
         chroot
     };
     says(run, &mut chroot(), PHOTOGRAPH)?;
     let mut convert = run.door.command("chroot", "");
     convert.arg(root.folder()).args([
-        "/work/crossdock",
+        "/trial/crossdock",
         "convert",
-        "/work/data/rocket.npy",
-        "/work/rocket.png",
+        "/trial/data/rocket.npy",
+        "/trial/rocket.png",
     ]);
     run.exec(&mut convert)?;
-    ensure!(root.work().join("rocket.png").is_file(), "the command wrote no image");
+    ensure!(root.trial().join("rocket.png").is_file(), "the command wrote no image");
     Ok(())
 }
