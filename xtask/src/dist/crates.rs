@@ -1,12 +1,13 @@
 //! The packages of Rust.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Dist;
-use crate::run::Run;
+use crate::run::{Door, Run};
 
 /// The published packages of the workspace, each after those that it depends on.
 const PACKAGES: &[&str] = &[
@@ -28,8 +29,8 @@ pub(super) fn published() -> impl Iterator<Item = &'static str> {
 }
 
 /// The version of the library, which all packages share.
-pub(super) fn version(run: &mut Run<'_>) -> Result<String> {
-    let text = run.stdout(&mut run.door.cargo("metadata --locked --no-deps --format-version 1"))?;
+pub(super) fn version(run: &mut Run<'_>, door: &Door) -> Result<String> {
+    let text = run.stdout(&mut door.cargo("metadata --locked --no-deps --format-version 1"))?;
     let metadata: Value = serde_json::from_str(&text)?;
     let packages = metadata["packages"].as_array().context("`cargo metadata` lists no packages")?;
     let library = packages.iter().find(|package| package["name"] == "crossdock");
@@ -37,58 +38,41 @@ pub(super) fn version(run: &mut Run<'_>) -> Result<String> {
     Ok(version.context("`cargo metadata` lists no version of crossdock")?.to_owned())
 }
 
+/// Packs the packages. Each is built by its trial, from the file that is kept here.
 pub(super) fn make(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    package(run, dist, "--no-verify")?;
+    let mut package = dist.door.cargo("package --locked --no-verify");
+    package.args(PACKAGES.iter().flat_map(|name| ["--package", name]));
+    run.exec(dist.prepare(&mut package))?;
     // Its dependencies are published before it. Until then no lock file can name them.
-    let mut extensions = run.door.cargo("package --no-verify --allow-dirty --exclude-lockfile");
+    let mut extensions = dist.door.cargo("package --no-verify --exclude-lockfile");
     extensions.arg("--manifest-path").arg(format!("crates/{EXTENSIONS}/Cargo.toml"));
-    run.exec(dist.prepare(run.door, &mut extensions))?;
-    dist.forget(|name| name.ends_with(".crate"))?;
+    run.exec(dist.prepare(&mut extensions))?;
     for name in published() {
-        dist.keep(&packed(dist, name))?;
+        dist.keep(&dist.build.join("package").join(format!("{name}-{}.crate", dist.version)))?;
     }
     Ok(())
 }
 
-/// Packs the packages of the workspace and builds each from its package alone, with the versions in
-/// its lock file and without the registry.
-pub(super) fn verify(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    package(run, dist, "--offline")
-}
-
-fn package(run: &mut Run<'_>, dist: &Dist, how: &str) -> Result<()> {
-    let mut package = run.door.cargo(&format!("package --locked --allow-dirty {how}"));
-    package.args(PACKAGES.iter().flat_map(|name| ["--package", name]));
-    run.exec(dist.prepare(run.door, &mut package))
-}
-
-fn packed(dist: &Dist, name: &str) -> PathBuf {
-    dist.build.join("package").join(format!("{name}-{}.crate", dist.version))
-}
-
-/// Unpacks the packages into an empty folder beside each other, where each is found by the others.
-/// Below the checkout they would belong to its workspace, so the folder is among the temporary
-/// ones.
-pub(super) fn unpack(run: &mut Run<'_>, dist: &Dist) -> Result<PathBuf> {
-    let folder = std::env::temp_dir().join(format!("crossdock-packages-{}", std::process::id()));
-    std::fs::create_dir_all(folder.join(".cargo"))?;
-    let mut settings = String::from("[patch.crates-io]\n");
+/// Unpacks the packages beside each other into an empty folder that programs see as `path`. There,
+/// each is found by the others in place of one that the registry has.
+pub(super) fn unpack(run: &mut Run<'_>, dist: &Dist, folder: &Path, path: &str) -> Result<()> {
+    let settings = folder.join(".cargo");
+    fs::create_dir_all(&settings).with_context(|| format!("{} cannot be made", settings.display()))?;
+    let mut patch = String::from("[patch.crates-io]\n");
     for name in published() {
         let versioned = format!("{name}-{}", dist.version);
         let file = dist.out.join(format!("{versioned}.crate"));
-        run.exec(run.door.command("tar", "-xzf").arg(&file).arg("-C").arg(&folder))?;
-        let path = folder.join(&versioned);
-        ensure!(path.join("LICENSE-MIT").is_file(), "{versioned} has no licence");
-        settings += &format!("{name} = {{ path = {:?} }}\n", path.display().to_string());
+        run.exec(dist.door.command("tar", "-xzf").arg(&file).arg("-C").arg(folder))?;
+        ensure!(folder.join(&versioned).join("LICENSE-MIT").is_file(), "{versioned} has no licence");
+        patch += &format!("{name} = {{ path = \"{path}/{versioned}\" }}\n");
     }
-    std::fs::write(folder.join(".cargo/config.toml"), settings)?;
-    Ok(folder)
+    fs::write(settings.join("config.toml"), patch)?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -145,9 +129,47 @@ mod tests {
             let manifest = fs::read_to_string(root().join(file)).unwrap();
             assert!(manifest.contains(&format!("\nversion = {version}\n")), "{file}");
         }
-        let ruby = fs::read_to_string(root().join("bindings/ruby/lib/crossdock/version.rb")).unwrap();
-        let header = root().join("crates/crossdock-capi/include/crossdock/base.h");
-        let header = fs::read_to_string(header).unwrap();
-        assert!(ruby.contains(version) && header.contains(&format!("XD_VERSION_STRING {version}")));
+        let says = |file: &str, line: &str| {
+            let text = fs::read_to_string(root().join(file)).unwrap();
+            assert!(text.contains(line), "{file} has no `{line}`");
+        };
+        let number = version.trim_matches('"');
+        says("bindings/ruby/lib/crossdock/version.rb", &format!("VERSION = {version}"));
+        says("bindings/ruby/README.md", &format!("crossdock-{number}.gem"));
+        says("README.md", &format!("crossdock-{number}.gem"));
+        says("crates/crossdock-capi/include/crossdock/base.h", &format!("XD_VERSION_STRING {version}"));
+        says("crates/crossdock-capi/CMakeLists.txt", &format!("project(crossdock VERSION {number} "));
+        says("crates/crossdock-capi/packaging/vcpkg/vcpkg.json", &format!("\"version\": {version}"));
+        says("crates/crossdock-capi/packaging/conan/conanfile.py", &format!("version = {version}"));
     }
+
+    /// The packages of this repository that a lock file lists have the version of the workspace.
+    #[test]
+    fn lock_files_name_the_version() {
+        let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+        let version = workspace.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
+        for folder in LOCKED {
+            let lock = fs::read_to_string(root().join(folder).join("Cargo.lock")).unwrap();
+            let entries = lock.split("[[package]]").filter(|entry| {
+                let is_named = published().any(|name| entry.contains(&format!("\nname = \"{name}\"\n")));
+                is_named && !entry.contains("\nsource = ")
+            });
+            let mut count = 0;
+            for entry in entries {
+                assert!(entry.contains(&format!("\nversion = {version}\n")), "{folder}/Cargo.lock: {entry}");
+                count += 1;
+            }
+            assert!(count > 0, "{folder}/Cargo.lock names no package of this repository");
+        }
+    }
+
+    /// The workspaces of the repository.
+    const LOCKED: [&str; 6] = [
+        "",
+        "bench/channel",
+        "bindings/python",
+        "bindings/ruby/ext/crossdock",
+        "crates/crossdock-pyo3",
+        "fuzz",
+    ];
 }

@@ -1,14 +1,19 @@
 //! `cargo xtask dist`: everything that a release consists of, in the folder `dist` of the target
 //! folder, with checksums, the parts of each program, and a manifest.
 //!
-//! Two runs on the same commit and in the same folder give the same bytes: times are the commit's,
-//! paths are remapped, and archives are sorted. The suite `dist` installs what is made here.
+//! Everything is built from a copy of the commit, so that all artefacts are of the commit that the
+//! manifest names. Two runs on the same commit and in the same folder give the same bytes: times
+//! are the commit's, paths are remapped, and archives are sorted. The suite `dist` installs what is
+//! made here.
 
 mod archives;
 mod crates;
+pub(crate) mod licences;
+mod manifest;
 mod natives;
 mod root;
 mod sbom;
+mod source;
 pub(crate) mod suite;
 mod trials;
 mod wheels;
@@ -18,12 +23,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
 
+use self::source::Commit;
 use crate::platforms;
-use crate::provision::{
-    self, CC, CXX, DIST, DIST_VENV, LIBCLANG, MMDEBSTRAP, PKG_CONFIG, RAKE, RUBY, RUBY_HEADERS,
-};
+use crate::provision::{self, CC, CXX, DIST, DIST_VENV, LIBCLANG, MMDEBSTRAP, RAKE, RUBY, RUBY_HEADERS};
 use crate::run::{Door, Run};
 
 /// The processor and system that the programs are built for beside others.
@@ -43,31 +46,78 @@ struct Kind {
 
 type Step = fn(&mut Run<'_>, &Dist) -> Result<()>;
 
-#[rustfmt::skip]
 const KINDS: &[Kind] = &[
     Kind { name: "crates", what: "the packages of Rust", make: crates::make, tried: Some(trials::crates) },
-    Kind { name: "sdist", what: "the sources of the wheel", make: wheels::sources, tried: Some(trials::sources) },
-    Kind { name: "wheel", what: "the wheel for glibc 2.28 on x86-64", make: wheels::x86_64, tried: Some(trials::wheel) },
-    Kind { name: "wheel-aarch64", what: "the wheel for glibc 2.28 on aarch64", make: wheels::aarch64, tried: None },
+    Kind {
+        name: "sdist",
+        what: "the sources of the wheel",
+        make: wheels::sources,
+        tried: Some(trials::sources),
+    },
+    Kind {
+        name: "wheel",
+        what: "the wheel for glibc 2.28 on x86-64",
+        make: wheels::x86_64,
+        tried: Some(trials::wheel),
+    },
+    Kind {
+        name: "wheel-aarch64",
+        what: "the wheel for glibc 2.28 on aarch64",
+        make: wheels::aarch64,
+        tried: None,
+    },
     Kind { name: "wheel-musl", what: "the wheel for musl on x86-64", make: wheels::musl, tried: None },
-    Kind { name: "gem", what: "the gem that is built where it is installed", make: natives::gem, tried: Some(trials::gem) },
-    Kind { name: "gem-native", what: "the gem with its extension, for the Ruby of this machine", make: natives::built_gem, tried: Some(trials::built_gem) },
-    Kind { name: "command", what: "the command as one static program, with its pages and completions", make: natives::command, tried: Some(trials::command) },
-    Kind { name: "c", what: "the library for C and C++, with headers, pkg-config and CMake", make: natives::c_library, tried: Some(trials::c_library) },
-    Kind { name: "deb", what: "the Debian package of the command and the C library", make: natives::debian, tried: Some(trials::debian) },
-    Kind { name: "sbom", what: "the crates in each of these programs, as CycloneDX", make: sbom::make, tried: None },
+    Kind {
+        name: "gem",
+        what: "the gem that is built where it is installed",
+        make: natives::gem,
+        tried: Some(trials::gem),
+    },
+    Kind {
+        name: "gem-native",
+        what: "the gem with its extension, for the Ruby of this machine",
+        make: natives::built_gem,
+        tried: Some(trials::built_gem),
+    },
+    Kind {
+        name: "command",
+        what: "the command as one static program, with its pages and completions",
+        make: natives::command,
+        tried: Some(trials::command),
+    },
+    Kind {
+        name: "c",
+        what: "the library for C and C++, with headers, pkg-config and CMake",
+        make: natives::c_library,
+        tried: Some(trials::c_library),
+    },
+    Kind {
+        name: "deb",
+        what: "the Debian package of the command and the C library",
+        make: natives::debian,
+        tried: Some(trials::debian),
+    },
+    Kind {
+        name: "sbom",
+        what: "the crates in each of these programs, as CycloneDX",
+        make: sbom::make,
+        tried: None,
+    },
 ];
+
+/// A kind that is made of another, which is made before it.
+const MADE_OF: [(&str, &str); 1] = [("deb", "command")];
 
 /// What all artefacts share.
 struct Dist {
+    /// Its root is the copy of the commit, in which everything is built.
+    door: Door,
     /// The folder of the artefacts.
     out: PathBuf,
     /// The target folder of their builds, apart from all others.
     build: PathBuf,
     version: String,
-    commit: String,
-    /// The time of the commit, in seconds since 1970.
-    epoch: String,
+    commit: Commit,
 }
 
 /// Makes the named kinds, or all of them; or installs and uses those that were made before.
@@ -79,35 +129,41 @@ pub(crate) fn run(names: &[String], is_trial: bool) -> Result<ExitCode> {
         try_all(&mut run, &dist, names)?;
     } else {
         make_into(&mut run, &dist, names)?;
-        print!("{}", fs::read_to_string(dist.out.join(SUMS))?);
+        print!("{}", fs::read_to_string(dist.out.join(manifest::SUMS))?);
+        if dist.commit.is_checkout_changed {
+            println!("not for a release: the checkout has changes that these artefacts lack");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The named kinds, or all.
+/// The named kinds with those that they are made of, or all.
 fn chosen(names: &[String]) -> Result<Vec<&'static Kind>> {
     if let Some(unknown) = names.iter().find(|name| !KINDS.iter().any(|kind| kind.name == **name)) {
         let known: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
         bail!("there is no artefact `{unknown}`; the artefacts are: {}", known.join(", "));
     }
-    let is_chosen = |kind: &&Kind| names.is_empty() || names.iter().any(|name| name == kind.name);
+    let is_named = |wanted: &str| names.iter().any(|name| name == wanted);
+    let is_part = |part: &str| MADE_OF.iter().any(|&(whole, of)| of == part && is_named(whole));
+    let is_chosen = |kind: &&Kind| names.is_empty() || is_named(kind.name) || is_part(kind.name);
     Ok(KINDS.iter().filter(is_chosen).collect())
 }
 
+/// Makes the artefacts in an empty folder, so that none of an earlier run stays beside them.
 fn make_into(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     let kinds = chosen(names)?;
     provision::ensure(run, &[CC, CXX, DIST_VENV, RUBY, RAKE, RUBY_HEADERS, LIBCLANG])?;
-    fs::create_dir_all(&dist.out).with_context(|| format!("{} cannot be made", dist.out.display()))?;
+    empty(&dist.out)?;
     for kind in kinds {
         run.step(kind.name);
         (kind.make)(run, dist).with_context(|| format!("{} ({})", kind.name, kind.what))?;
     }
-    dist.describe(run)
+    manifest::write(run, dist)
 }
 
 fn try_all(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     let kinds = chosen(names)?;
-    provision::ensure(run, &[CC, DIST_VENV, RUBY, RUBY_HEADERS, LIBCLANG, PKG_CONFIG, MMDEBSTRAP])?;
+    provision::ensure(run, &[CC, DIST_VENV, RUBY, RUBY_HEADERS, LIBCLANG, MMDEBSTRAP])?;
     for kind in kinds {
         let Some(tried) = kind.tried else { continue };
         run.step(&format!("installed: {}", kind.name));
@@ -116,69 +172,83 @@ fn try_all(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Makes a folder, or removes all that is in it.
+fn empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))
+}
+
 impl Dist {
     fn of(run: &mut Run<'_>) -> Result<Self> {
-        let mut git = |args: &str| {
-            let text = run.stdout(&mut run.door.command("git", args))?;
-            anyhow::Ok(text.trim().to_owned())
-        };
-        let commit = git("describe --always --abbrev=40 --match=never --dirty")?;
-        let epoch = git("log -1 --format=%ct")?;
-        let version = crates::version(run)?;
-        let target = &run.door.target;
-        Ok(Self { out: target.join("dist"), build: target.join("dist-build"), version, commit, epoch })
+        let target = run.door.target.clone();
+        let commit = Commit::of(run)?;
+        let root = target.join("dist-source");
+        commit.check_out(run, &root)?;
+        let door = Door { root, incremental: false, ..run.door.clone() };
+        let version = crates::version(run, &door)?;
+        Ok(Self { door, out: target.join("dist"), build: target.join("dist-build"), version, commit })
     }
 
     /// The same artefacts, in another folder and by other builds.
-    fn elsewhere(&self, folder: PathBuf) -> Self {
-        let Self { version, commit, epoch, .. } = self;
-        let [version, commit, epoch] = [version, commit, epoch].map(String::clone);
-        Self { out: folder.join("dist"), build: folder.join("build"), version, commit, epoch }
+    fn elsewhere(&self, folder: &Path) -> Self {
+        let Self { door, version, commit, .. } = self;
+        let (door, version, commit) = (door.clone(), version.clone(), commit.clone());
+        Self { door, out: folder.join("dist"), build: folder.join("build"), version, commit }
     }
 
     /// Gives a command what makes its output depend on the commit only, and the tools.
-    fn prepare<'c>(&self, door: &Door, command: &'c mut Command) -> &'c mut Command {
+    fn prepare<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        self.prepare_with(command, &[])
+    }
+
+    /// Likewise, with more flags for the compiler.
+    fn prepare_with<'c>(&self, command: &'c mut Command, flags: &[&str]) -> &'c mut Command {
         let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
+        // Of two that fit, the compilers take the later one.
         let places = [
-            (Some(door.root.clone()), "/crossdock"),
-            (Some(door.target.clone()), "/crossdock/target"),
+            (Some(self.door.target.clone()), "/crossdock/target"),
             (Some(self.build.clone()), "/crossdock/build"),
+            (Some(self.door.root.clone()), "/crossdock"),
             (cargo.or(home), "/cargo"),
         ];
         let places: Vec<_> = places.into_iter().filter_map(|(from, to)| Some((from?, to))).collect();
-        let remap = |flag: &str| {
-            let flags = places.iter().map(|(from, to)| format!("{flag}{}={to}", from.display()));
-            flags.collect::<Vec<_>>().join(" ")
+        let remap = |flag: &str| -> Vec<String> {
+            places.iter().map(|(from, to)| format!("{flag}{}={to}", from.display())).collect()
         };
-        let tools = DIST.python(door).parent().map(Path::to_owned);
+        let quoted = |flag: String| format!("'{}'", flag.replace('\'', r"'\''"));
+        let mut rust = remap("--remap-path-prefix=");
+        rust.extend(flags.iter().map(ToString::to_string));
+        let c: Vec<_> = remap("-ffile-prefix-map=").into_iter().map(quoted).collect();
+
+        let tools = DIST.python(&self.door).parent().map(Path::to_owned);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(tools.into_iter().chain(std::env::split_paths(&path)));
-        command.env("SOURCE_DATE_EPOCH", &self.epoch).env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
-        command.env("RUSTFLAGS", remap("--remap-path-prefix=")).env("CFLAGS", remap("-ffile-prefix-map="));
+        command.env("SOURCE_DATE_EPOCH", &self.commit.epoch).env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
+        // Lists in which a flag may contain spaces, as folders do.
+        command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust.join("\x1f"));
+        command.env("CC_SHELL_ESCAPED_FLAGS", "1").env("CFLAGS", c.join(" "));
         command.env("CARGO_TARGET_DIR", &self.build).env("CARGO_INCREMENTAL", "0");
         command.env("PATH", path.unwrap_or_default())
     }
 
     /// Has a command compile for a platform whose standard library is not installed: it is built of
     /// its sources by the compiler that comes with them.
-    fn cross(&self, run: &mut Run<'_>, command: &mut Command) -> Result<()> {
+    fn prepare_cross(&self, run: &mut Run<'_>, command: &mut Command, flags: &[&str]) -> Result<()> {
         let compiler = platforms::compiler(run)?;
         command.env("RUSTC", compiler).env("RUSTC_BOOTSTRAP", "1");
         // That compiler has no startup objects for musl: zig brings its own.
-        let flags = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "RUSTFLAGS"));
-        let flags = flags.unwrap_or_default().to_string_lossy().into_owned();
-        command.env("RUSTFLAGS", format!("{flags} -Clink-self-contained=no"));
+        let flags: Vec<_> = ["-Clink-self-contained=no"].into_iter().chain(flags.iter().copied()).collect();
+        self.prepare_with(command, &flags);
         Ok(())
     }
 
     /// A new, empty folder for files that become an archive.
     fn staging(&self, name: &str) -> Result<PathBuf> {
         let folder = self.build.join("staging").join(name);
-        if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
-        }
-        fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        empty(&folder)?;
         Ok(folder)
     }
 
@@ -189,20 +259,11 @@ impl Dist {
         Ok(())
     }
 
-    /// Removes artefacts of an earlier run, so that one with another name does not stay beside its
-    /// successor.
-    fn forget(&self, is_old: impl Fn(&str) -> bool) -> Result<()> {
-        for name in self.names()?.iter().filter(|name| is_old(name)) {
-            fs::remove_file(self.out.join(name)).with_context(|| format!("{name} cannot be removed"))?;
-        }
-        Ok(())
-    }
-
     /// The names of the artefacts, sorted, without the files that describe them.
     fn names(&self) -> Result<Vec<String>> {
         let entries = fs::read_dir(&self.out)?.collect::<std::io::Result<Vec<_>>>()?;
         let names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut names: Vec<_> = names.filter(|name| !DESCRIBING.contains(&name.as_str())).collect();
+        let mut names: Vec<_> = names.filter(|name| !manifest::NAMES.contains(&name.as_str())).collect();
         names.sort();
         Ok(names)
     }
@@ -217,32 +278,21 @@ impl Dist {
             ref several => bail!("several artefacts are named {begins}…{ends}: {several:?}"),
         }
     }
-
-    /// Writes `SHA256SUMS` and `manifest.json`.
-    fn describe(&self, run: &mut Run<'_>) -> Result<()> {
-        let names = self.names()?;
-        let mut sums = run.door.command("sha256sum", "--");
-        let sums = run.stdout(sums.args(&names).current_dir(&self.out))?;
-        let rustc = run.stdout(&mut run.door.command("rustc", "--version"))?;
-        let described = names.iter().zip(sums.lines()).map(|(name, line)| {
-            let size = fs::metadata(self.out.join(name))?.len();
-            let sum = line.split(' ').next().context("sha256sum prints a sum on each line")?;
-            Ok(json!({ "name": name, "bytes": size, "sha256": sum }))
-        });
-        let manifest = json!({
-            "name": "crossdock",
-            "version": self.version,
-            "commit": self.commit,
-            "source_date_epoch": self.epoch.parse::<u64>()?,
-            "rustc": rustc.trim(),
-            "files": described.collect::<Result<Vec<Value>>>()?,
-        });
-        fs::write(self.out.join(SUMS), sums)?;
-        fs::write(self.out.join(MANIFEST), format!("{manifest:#}\n"))?;
-        Ok(())
-    }
 }
 
-const SUMS: &str = "SHA256SUMS";
-const MANIFEST: &str = "manifest.json";
-const DESCRIBING: [&str; 2] = [SUMS, MANIFEST];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_artefact_is_made_of_is_made_before_it() {
+        let names = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+            chosen(&names).map(|kinds| kinds.iter().map(|kind| kind.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&["deb"]).unwrap(), ["command", "deb"]);
+        assert_eq!(names(&["c", "sdist"]).unwrap(), ["sdist", "c"]);
+        assert_eq!(names(&[]).unwrap().len(), KINDS.len());
+        assert!(names(&["whel"]).unwrap_err().to_string().contains("`whel`"));
+    }
+}

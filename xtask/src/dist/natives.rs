@@ -22,29 +22,29 @@ const GEM: &str = "bindings/ruby";
 /// Packages that the Debian package needs: the shared library was linked with them.
 const NEEDS: &str = "libc6 (>= 2.28), libgcc-s1";
 
+/// Rake writes below the sources of the gem: those of the commit's copy.
 pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     rake(run, dist, "gem", &format!("crossdock-{}.gem", dist.version))
 }
 
 pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let platform = run.stdout(run.door.command("ruby", "-e").arg("print Gem::Platform.local"))?;
+    let platform = run.stdout(dist.door.command("ruby", "-e").arg("print Gem::Platform.local"))?;
     rake(run, dist, "gem:native", &format!("crossdock-{}-{platform}.gem", dist.version))
 }
 
 fn rake(run: &mut Run<'_>, dist: &Dist, task: &str, name: &str) -> Result<()> {
-    let folder = run.door.root.join(GEM);
-    let mut rake = run.door.command("rake", task);
-    run.exec(dist.prepare(run.door, rake.current_dir(&folder)))?;
+    let folder = dist.door.root.join(GEM);
+    let mut rake = dist.door.command("rake", task);
+    run.exec(dist.prepare(rake.current_dir(&folder)))?;
     dist.keep(&folder.join("pkg").join(name))
 }
 
 /// A static program has no loader, and so opens no driver of a device.
 pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let options = format!("build --locked --profile dist --package crossdock-cli --target {STATIC}");
-    let mut build = run.door.command("cargo-zigbuild", &options);
+    let mut build = dist.door.command("cargo-zigbuild", &options);
     build.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=panic-unwind,optimize_for_size"]);
-    dist.prepare(run.door, &mut build);
-    dist.cross(run, &mut build)?;
+    dist.prepare_cross(run, &mut build, &["-Ctarget-feature=+crt-static"])?;
     run.exec(&mut build)?;
     let program = dist.build.join(STATIC).join("dist/crossdock");
     let nbytes = fs::metadata(&program)?.len();
@@ -52,19 +52,25 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let name = format!("crossdock-{}-{STATIC}", dist.version);
     let staging = dist.staging("command")?;
     let folder = staging.join(&name);
-    archives::copy(run, &LICENCES, &folder)?;
-    archives::copy(run, &["crates/crossdock-cli/README.md", "CHANGELOG.md"], &folder)?;
+    archives::copy(dist, &LICENCES, &folder)?;
+    archives::copy(dist, &["crates/crossdock-cli/README.md", "CHANGELOG.md"], &folder)?;
     fs::copy(&program, folder.join("crossdock"))?;
-    write_pages(run, &program, &folder.join("man/man1"), &folder.join("completions"))?;
+    write_pages(run, dist, &program, &folder.join("man/man1"), &folder.join("completions"))?;
     archives::tar(run, dist, &staging, &name)
 }
 
 /// The man pages, and the completions under the names that the shells look for.
-fn write_pages(run: &mut Run<'_>, program: &Path, pages: &Path, completions: &Path) -> Result<()> {
+fn write_pages(
+    run: &mut Run<'_>,
+    dist: &Dist,
+    program: &Path,
+    pages: &Path,
+    completions: &Path,
+) -> Result<()> {
     fs::create_dir_all(completions)?;
-    run.exec(run.door.command(program, "man").arg(pages))?;
+    run.exec(dist.door.command(program, "man").arg(pages))?;
     for (shell, name) in [("bash", "crossdock"), ("zsh", "_crossdock"), ("fish", "crossdock.fish")] {
-        let script = run.stdout(run.door.command(program, "completions").arg(shell))?;
+        let script = run.stdout(dist.door.command(program, "completions").arg(shell))?;
         fs::write(completions.join(name), script)?;
     }
     Ok(())
@@ -74,24 +80,24 @@ pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let name = format!("crossdock-c-{}-{HOST}", dist.version);
     let staging = dist.staging("c")?;
     install_c(run, dist, &staging.join(&name))?;
-    archives::copy(run, &LICENCES, &staging.join(&name))?;
-    archives::copy(run, &["docs/c.md", "CHANGELOG.md"], &staging.join(&name).join("share/doc/crossdock"))?;
+    archives::copy(dist, &LICENCES, &staging.join(&name))?;
+    archives::copy(dist, &["docs/c.md", "CHANGELOG.md"], &staging.join(&name).join("share/doc/crossdock"))?;
     archives::tar(run, dist, &staging, &name)
 }
 
 /// Builds the C library for the old glibc, and installs it below a folder.
 fn install_c(run: &mut Run<'_>, dist: &Dist, prefix: &Path) -> Result<()> {
     let options = format!("build --locked --release --package {} --target {HOST}.{GLIBC}", install::PACKAGE);
-    let mut build = run.door.command("cargo-zigbuild", &options);
-    run.exec(dist.prepare(run.door, &mut build))?;
+    let mut build = dist.door.command("cargo-zigbuild", &options);
+    run.exec(dist.prepare(&mut build))?;
     let built = dist.build.join(HOST).join("release");
-    needs_no_newer_glibc(run, &built.join("libcrossdock_capi.so"))?;
-    install::install(run.door, &built, prefix).map(drop)
+    needs_no_newer_glibc(run, dist, &built.join("libcrossdock_capi.so"))?;
+    install::install(&dist.door, &built, prefix).map(drop)
 }
 
 /// The versions of glibc's symbols that a library asks for are none above the promised one.
-fn needs_no_newer_glibc(run: &mut Run<'_>, library: &Path) -> Result<()> {
-    let symbols = run.stdout(run.door.command("objdump", "-T").arg(library))?;
+fn needs_no_newer_glibc(run: &mut Run<'_>, dist: &Dist, library: &Path) -> Result<()> {
+    let symbols = run.stdout(dist.door.command("objdump", "-T").arg(library))?;
     let newest = symbols.split("GLIBC_").skip(1).filter_map(version).max();
     let newest = newest.with_context(|| format!("{} has no symbols of glibc", library.display()))?;
     let promised = version(GLIBC).context("the promised version is one")?;
@@ -117,7 +123,7 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 
     let archive = dist.artefact("crossdock-", &format!("{STATIC}.tar.gz"))?;
     let unpacked = dist.staging("deb-command")?;
-    let mut unpack = run.door.command("tar", "--strip-components=1 -xzf");
+    let mut unpack = dist.door.command("tar", "--strip-components=1 -xzf");
     run.exec(unpack.arg(archive).arg("-C").arg(&unpacked))?;
     let share = usr.join("share");
     put(&unpacked.join("crossdock"), &usr.join("bin/crossdock"))?;
@@ -132,12 +138,12 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     ] {
         put(&unpacked.join("completions").join(file), &share.join(to))?;
     }
-    put(&run.door.root.join("LICENSE-MIT"), &share.join("doc/crossdock/copyright"))?;
-    put(&run.door.root.join("LICENSE-APACHE"), &share.join("doc/crossdock/LICENSE-APACHE"))?;
-    put(&run.door.root.join("CHANGELOG.md"), &share.join("doc/crossdock/changelog"))?;
+    put(&dist.door.root.join("LICENSE-MIT"), &share.join("doc/crossdock/copyright"))?;
+    put(&dist.door.root.join("LICENSE-APACHE"), &share.join("doc/crossdock/LICENSE-APACHE"))?;
+    put(&dist.door.root.join("CHANGELOG.md"), &share.join("doc/crossdock/changelog"))?;
 
     let size =
-        run.stdout(run.door.command("du", "--apparent-size --summarize --block-size=1024").arg(&usr))?;
+        run.stdout(dist.door.command("du", "--apparent-size --summarize --block-size=1024").arg(&usr))?;
     let size = size.split_whitespace().next().context("du prints a size")?;
     let control = root.join("DEBIAN");
     fs::create_dir_all(&control)?;
@@ -147,10 +153,10 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     for path in [&root, &control] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     }
-    run.exec(run.door.command("chmod", "-R u+rwX,go+rX,go-w").arg(&root))?;
-    let mut deb = run.door.command("dpkg-deb", "--root-owner-group -Zxz -z3 --threads-max=1 --build");
+    run.exec(dist.door.command("chmod", "-R u+rwX,go+rX,go-w").arg(&root))?;
+    let mut deb = dist.door.command("dpkg-deb", "--root-owner-group -Zxz -z3 --threads-max=1 --build");
     deb.arg(&root).arg(dist.out.join(format!("{name}.deb")));
-    run.exec(dist.prepare(run.door, &mut deb))
+    run.exec(dist.prepare(&mut deb))
 }
 
 fn described(version: &str, size: &str) -> String {

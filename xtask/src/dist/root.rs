@@ -1,20 +1,24 @@
-//! Roots in which nothing of this project is installed: Debian 12 of its packages, and an empty
-//! folder. A root is unpacked anew for each trial.
+//! Roots in which nothing of this project is installed: Debian 12 of its packages, one with a shell
+//! only, and an empty folder. A root is unpacked anew for each trial.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::Dist;
+use super::{Dist, empty};
 use crate::run::Run;
 
-/// Debian 12 has glibc 2.36, CPython 3.11 and Ruby 3.1.
+/// Debian 12 has glibc 2.36, CPython 3.11, Ruby 3.1 and GCC 12.
 const RELEASE: &str = "bookworm";
 
-/// What the trials need in it.
-const PACKAGES: &str = "--include=python3-venv,ruby";
+/// What users have who install what is built.
+pub(super) const PLAIN: &str = "python3-venv,ruby";
+
+/// What users have who build programs.
+pub(super) const COMPILERS: &str = "gcc,libc6-dev,pkg-config,python3";
 
 /// Where the machine's own packages come from.
 const SOURCES: [&str; 2] = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"];
@@ -24,38 +28,57 @@ pub(super) struct Root {
 }
 
 impl Root {
-    /// A Debian with Python, Ruby and the repository's data, in the folder `/trial`.
-    pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<Self> {
-        let packed = run.door.target.join("dist-debian.tar");
+    /// A Debian with some packages and the repository's data, in the folder `/trial`.
+    pub(super) fn debian(run: &mut Run<'_>, dist: &Dist, packages: &str) -> Result<Self> {
+        let packed = dist.door.target.join("dist-roots");
+        fs::create_dir_all(&packed)?;
+        // Named for its content: another list of packages is another file.
+        let packed = packed.join(format!("{RELEASE}-{}.tar", packages.replace(',', "+")));
         if !packed.is_file() {
             let new = packed.with_extension("new.tar");
-            let mut make = run.door.command("mmdebstrap", "--mode=root --variant=minbase");
-            make.args([PACKAGES, RELEASE]).arg(&new);
+            let mut make = dist.door.command("mmdebstrap", "--mode=root --variant=minbase");
+            make.arg(format!("--include={packages}")).arg(RELEASE).arg(&new);
             make.args(SOURCES.iter().find(|file| Path::new(file).is_file()));
             run.exec(&mut make).context("a root of Debian could not be made (is this run as root?)")?;
             fs::rename(&new, &packed)?;
         }
         let folder = dist.staging("root")?;
-        run.exec(run.door.command("tar", "--numeric-owner -xf").arg(&packed).arg("-C").arg(&folder))?;
+        run.exec(dist.door.command("tar", "--numeric-owner -xf").arg(&packed).arg("-C").arg(&folder))?;
         fs::create_dir_all(folder.join("dev/shm"))?;
-        let root = Self { folder };
-        root.put_data(run)?;
-        Ok(root)
+        Self { folder }.with_data(dist)
     }
 
     /// A folder with the repository's data and no program at all.
-    pub(super) fn empty(run: &Run<'_>, dist: &Dist) -> Result<Self> {
-        let root = Self { folder: dist.staging("empty")? };
-        root.put_data(run)?;
-        Ok(root)
+    pub(super) fn empty(dist: &Dist) -> Result<Self> {
+        Self { folder: dist.staging("empty")? }.with_data(dist)
+    }
+
+    /// A root whose only program is a static shell with the usual tools: no library, no loader.
+    pub(super) fn busybox(run: &mut Run<'_>, dist: &Dist) -> Result<Self> {
+        let packages = dist.staging("busybox")?;
+        let mut download = dist.door.command("apt-get", "download busybox-static");
+        run.exec(download.current_dir(&packages)).context("Debian's busybox could not be had")?;
+        let unpacked = packages.join("unpacked");
+        for package in fs::read_dir(&packages)? {
+            run.exec(dist.door.command("dpkg", "-x").arg(package?.path()).arg(&unpacked))?;
+        }
+        let root = Self { folder: dist.staging("shell")? };
+        let programs = root.folder.join("bin");
+        for folder in [&programs, &root.folder.join("proc"), &root.folder.join("tmp")] {
+            fs::create_dir_all(folder)?;
+        }
+        fs::copy(unpacked.join("bin/busybox"), programs.join("busybox"))?;
+        let mut install = dist.door.command("chroot", "");
+        run.exec(install.arg(&root.folder).args(["/bin/busybox", "--install", "-s", "/bin"]))?;
+        root.with_data(dist)
     }
 
     /// The README's programs open `data/rocket.npy`.
-    fn put_data(&self, run: &Run<'_>) -> Result<()> {
+    fn with_data(self, dist: &Dist) -> Result<Self> {
         let data = self.trial().join("data");
         fs::create_dir_all(&data)?;
-        fs::copy(run.door.root.join("data/rocket.npy"), data.join("rocket.npy"))?;
-        Ok(())
+        fs::copy(dist.door.root.join("data/rocket.npy"), data.join("rocket.npy"))?;
+        Ok(self)
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -67,14 +90,41 @@ impl Root {
         self.folder.join("trial")
     }
 
-    /// A command in the root, with processes and mounts of its own.
-    pub(super) fn command(&self, run: &Run<'_>, script: &str) -> Command {
-        let mut command = run.door.command("unshare", "--mount --pid --fork");
+    /// A new, empty folder in `/trial`.
+    pub(super) fn new_folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.trial().join(name);
+        empty(&folder)?;
+        Ok(folder)
+    }
+
+    /// A script in the root, with processes and mounts of its own.
+    pub(super) fn command(&self, dist: &Dist, script: &str) -> Command {
+        self.command_with(dist, &[], script)
+    }
+
+    /// Likewise, with folders of this machine, each mounted read-only at a path of the root.
+    pub(super) fn command_with(&self, dist: &Dist, lent: &[(&Path, &str)], script: &str) -> Command {
+        let mut command = dist.door.command("unshare", "--mount --pid --fork");
         command.arg(format!("--mount-proc={}", self.folder.join("proc").display()));
-        command.arg("chroot").arg(&self.folder).args(["/bin/sh", "-euc"]);
-        command.arg(format!("cd /trial; {script}"));
+        command.args(["/bin/sh", "-euc", ENTER, "enter"]);
+        command.arg(&self.folder).arg(format!("cd /trial; {script}"));
+        let lent = lent.iter().flat_map(|(folder, path)| [folder.as_os_str(), OsStr::new(path)]);
+        command.args(lent);
         command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         command.env("HOME", "/root").env("LANG", "C.UTF-8");
         command
     }
 }
+
+/// Mounts folders below a root, and runs a script there: the root, the script, and the folders in
+/// pairs.
+const ENTER: &str = r#"
+root=$1; script=$2; shift 2
+while [ $# -gt 0 ]; do
+  mkdir -p "$root$2"
+  mount --bind "$1" "$root$2"
+  mount -o remount,bind,ro "$root$2"
+  shift 2
+done
+exec chroot "$root" /bin/sh -euc "$script"
+"#;

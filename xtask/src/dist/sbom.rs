@@ -27,9 +27,9 @@ const TREE: &str = "tree --locked --edges normal,no-proc-macro --prefix none";
 
 pub(super) fn make(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     for &(name, package, lock) in PROGRAMS {
-        let mut tree = run.door.cargo(&format!("{TREE} --target {HOST} {package} --format"));
+        let mut tree = dist.door.cargo(&format!("{TREE} --target {HOST} {package} --format"));
         let tree = run.stdout(tree.arg("{p}\t{l}"))?;
-        let sums = sums(&fs::read_to_string(run.door.root.join(lock))?);
+        let sums = sums(&fs::read_to_string(dist.door.root.join(lock))?);
         let document = document(name, &dist.version, &crates(&tree), &sums);
         let file = dist.out.join(format!("{name}-{}.cdx.json", dist.version));
         fs::write(&file, format!("{document:#}\n"))
@@ -88,7 +88,8 @@ fn document(
         "specVersion": "1.6",
         "version": 1,
         "metadata": { "component": {
-            "type": "application", "bom-ref": format!("pkg:cargo/{program}@{version}"), "name": program, "version": version,
+            "type": "application", "bom-ref": format!("pkg:cargo/{program}@{version}"),
+            "name": program, "version": version,
             "licenses": [{ "expression": "MIT OR Apache-2.0" }],
         } },
         "components": components.collect::<Vec<_>>(),

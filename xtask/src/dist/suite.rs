@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::{Dist, KINDS, make_into, try_all};
 use crate::run::Run;
@@ -20,6 +20,9 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     again(run, &dist)?;
     try_all(run, &dist, &[])?;
     run.note(format!("{} artefacts, the same in two runs", dist.names()?.len()));
+    if dist.commit.is_checkout_changed {
+        run.note("not for a release: the checkout has changes that the artefacts lack");
+    }
     let untried: Vec<_> = KINDS.iter().filter(|kind| kind.tried.is_none()).map(|kind| kind.name).collect();
     run.note(format!("made, and not run here: {}", untried.join(", ")));
     Ok(())
@@ -27,11 +30,7 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
 
 /// Makes everything in other folders, and compares.
 fn again(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let again = dist.elsewhere(run.door.target.join("dist-again"));
-    if again.out.exists() {
-        fs::remove_dir_all(&again.out)
-            .with_context(|| format!("{} cannot be removed", again.out.display()))?;
-    }
+    let again = dist.elsewhere(&run.door.target.join("dist-again"));
     make_into(run, &again, &[])?;
     ensure!(dist.names()? == again.names()?, "two runs make other artefacts");
     for name in dist.names()? {
@@ -61,21 +60,60 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use crate::suite::SUITES;
+
+    /// The names of the workflows, with their lines.
+    fn workflows() -> Vec<(String, Vec<String>)> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows");
+        let read = |entry: std::io::Result<fs::DirEntry>| {
+            let path = entry.unwrap().path();
+            let lines = fs::read_to_string(&path).unwrap();
+            (path.display().to_string(), lines.lines().map(|line| line.trim().to_owned()).collect())
+        };
+        fs::read_dir(folder).unwrap().map(read).collect()
+    }
+
+    fn commands(lines: &[String]) -> Vec<&str> {
+        lines.iter().filter_map(|line| line.trim_start_matches("- ").strip_prefix("run: ")).collect()
+    }
+
     /// The steps of the hosted CI are what a contributor types.
     #[test]
     fn workflows_call_this_program_only() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows");
-        let mut calls = 0;
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let text = fs::read_to_string(&path).unwrap();
-            let commands =
-                text.lines().filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix("run: "));
-            for command in commands.filter(|command| !command.starts_with("rustup component add ")) {
-                assert!(command.starts_with("cargo xtask "), "{}: {command}", path.display());
-                calls += 1;
+        let workflows = workflows();
+        for (name, lines) in &workflows {
+            let commands = commands(lines);
+            assert_eq!(commands.len(), 1, "{name}");
+            assert!(commands[0].starts_with("cargo xtask test"), "{name}: {}", commands[0]);
+        }
+        assert_eq!(workflows.len(), 4);
+    }
+
+    /// A job is not stopped before the suite that it names.
+    #[test]
+    fn jobs_have_the_minutes_of_their_suites() {
+        let mut named = 0;
+        for (name, lines) in workflows() {
+            let limit = lines.iter().find_map(|line| line.strip_prefix("timeout-minutes: ")).unwrap();
+            let limit: u64 = limit.parse().unwrap();
+            let words: Vec<_> = commands(&lines)[0].split(' ').collect();
+            for suite in SUITES.iter().filter(|suite| words[3..].contains(&suite.name)) {
+                assert!(
+                    limit >= suite.minutes + 15,
+                    "{name}: {limit} min, and {} of {}",
+                    suite.minutes,
+                    suite.name
+                );
+                named += 1;
             }
         }
-        assert_eq!(calls, 4);
+        assert_eq!(named, 2);
+    }
+
+    /// Mounts and namespaces need a privileged container.
+    #[test]
+    fn the_job_of_a_release_may_mount() {
+        let release = workflows().into_iter().find(|(name, _)| name.ends_with("release.yml")).unwrap();
+        assert!(release.1.iter().any(|line| line == "options: --privileged"));
     }
 }

@@ -1,48 +1,64 @@
 //! Each artefact, installed where nothing of this project is, and used there.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::root::Root;
+use super::root::{COMPILERS, PLAIN, Root};
 use super::{Dist, crates};
 use crate::provision::DIST;
-use crate::run::{Door, Run};
+use crate::run::Run;
 
 /// NumPy for the programs of the README, as the tests pin it.
 const PINS: &str = "tests/python/requirements.txt";
 
-/// What the command says of the photograph.
-const PHOTOGRAPH: &str = "427";
+/// What the command says of the photograph's shape.
+const PHOTOGRAPH: &str = "  shape      427 x 640 x 3";
 
-/// The README's program in Rust, in a new project that adds the packages by path; and every package
-/// built from its archive alone.
+/// Where a root has the toolchain of this machine, and the crates that were downloaded.
+const TOOLCHAIN: &str = "/opt/rust";
+const REGISTRY: &str = "/opt/cargo/registry";
+
+/// Every package, built from its archive alone; and the README's program in Rust, in a new project
+/// that adds the packages by path. In a Debian with a C compiler, which is lent the toolchain.
 pub(super) fn crates(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    crates::verify(run, dist)?;
-    let folder = crates::unpack(run, dist)?;
-    let project = folder.join("project");
-    let package = format!("../crossdock-{}", dist.version);
-    let mut cargo = |args: &str| {
-        let mut cargo = run.door.cargo(args);
-        cargo.current_dir(&project).env("CARGO_TARGET_DIR", dist.build.join("project"));
-        run.output(&mut cargo)
+    let root = Root::debian(run, dist, COMPILERS)?;
+    crates::unpack(run, dist, &root.trial(), "/trial")?;
+    let toolchain = run.stdout(&mut dist.door.command("rustc", "--print sysroot"))?;
+    let registry = cargo_home()?.join("registry");
+    let lent = [(Path::new(toolchain.trim()), TOOLCHAIN), (registry.as_path(), REGISTRY)];
+    let command = |script: &str| {
+        let mut command = root.command_with(dist, &lent, script);
+        command.env("PATH", format!("{TOOLCHAIN}/bin:/usr/bin:/bin")).env("CARGO_HOME", "/opt/cargo");
+        command.env("CARGO_NET_OFFLINE", "true").env("CARGO_TARGET_DIR", "/trial/target");
+        command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+        command
     };
-    fs::create_dir_all(&project)?;
-    cargo("init --quiet --vcs none --name project")?;
-    cargo(&format!("add --quiet --offline --path {package} --features ndarray-0_17"))?;
-    cargo("add --quiet --offline ndarray@0.17")?;
-    fs::write(project.join("src/main.rs"), example(run.door, "README.md", "rust")?)?;
-    let mut cargo = run.door.cargo("run --quiet --offline");
-    cargo.current_dir(&project).env("CARGO_TARGET_DIR", dist.build.join("project"));
-    says(run, &mut cargo, "7")?;
-    fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))
+    for name in crates::published() {
+        let manifest = format!("{name}-{}/Cargo.toml", dist.version);
+        run.exec(&mut command(&format!("cargo build --quiet --manifest-path {manifest}")))
+            .with_context(|| format!("{name} is not built from its package"))?;
+    }
+    let add = format!(
+        "cargo init --quiet --vcs none --name project project; cd project; \
+         cargo add --quiet --path ../crossdock-{} --features ndarray-0_17; cargo add --quiet ndarray@0.17",
+        dist.version
+    );
+    run.exec(&mut command(&add))?;
+    fs::write(root.trial().join("project/src/main.rs"), example(dist, "README.md", "rust")?)?;
+    prints(run, &mut command("cd project; cargo run --quiet"), "7")
+}
+
+fn cargo_home() -> Result<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
+    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("Cargo's home is not known")
 }
 
 /// The first program of a document in a language.
-fn example(door: &Door, document: &str, language: &str) -> Result<String> {
-    let text = fs::read_to_string(door.root.join(document))?;
+fn example(dist: &Dist, document: &str, language: &str) -> Result<String> {
+    let text = fs::read_to_string(dist.door.root.join(document))?;
     let (_, rest) = text
         .split_once(&format!("```{language}\n"))
         .with_context(|| format!("{document} has no program in {language}"))?;
@@ -50,35 +66,56 @@ fn example(door: &Door, document: &str, language: &str) -> Result<String> {
     Ok(format!("{program}\n"))
 }
 
-/// Runs a command, which must say some words.
-fn says(run: &mut Run<'_>, command: &mut Command, words: &str) -> Result<()> {
-    let told = run.output(command)?;
-    ensure!(told.contains(words), "`{words}` was expected, and the program says: {told}");
+/// Runs a command whose standard output ends with exactly these lines.
+fn prints(run: &mut Run<'_>, command: &mut Command, expected: &str) -> Result<()> {
+    let told = run.stdout(command)?;
+    let (told_lines, expected_lines): (Vec<_>, Vec<_>) = (told.lines().collect(), expected.lines().collect());
+    let is_end = !expected_lines.is_empty() && told_lines.ends_with(&expected_lines);
+    ensure!(is_end, "`{expected}` was expected at the end, and the program prints: {told}");
     Ok(())
 }
 
-/// The README's program in Python, in a Debian with CPython 3.11.
-pub(super) fn wheel(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let root = Root::debian(run, dist)?;
-    let wheel = dist.artefact("crossdock-", "manylinux_2_28_x86_64.whl")?;
-    let wheel = wheel.file_name().context("a wheel has a name")?.to_string_lossy().into_owned();
-    let packages = root.trial().join("packages");
-    fs::create_dir_all(&packages)?;
-    fs::copy(dist.out.join(&wheel), packages.join(&wheel))?;
-    download_numpy(run, &packages)?;
-    fs::write(root.trial().join("program.py"), example(run.door, "README.md", "python")?)?;
-    let script = format!(
-        "python3 -m venv /venv; /venv/bin/pip install --quiet --no-index --find-links packages packages/{wheel} numpy; \
-         /venv/bin/python program.py"
-    );
-    says(run, &mut root.command(run, &script), "[np.float64(3.0), np.float64(3.0)]")
+/// Runs a command with exactly this line in its standard output.
+fn prints_line(run: &mut Run<'_>, command: &mut Command, line: &str) -> Result<()> {
+    let told = run.stdout(command)?;
+    ensure!(told.lines().any(|told| told == line), "the line `{line}` was expected in: {told}");
+    Ok(())
 }
 
-fn download_numpy(run: &mut Run<'_>, folder: &Path) -> Result<()> {
-    let pins = fs::read_to_string(run.door.root.join(PINS))?;
+/// No file in a folder contains the path of a build, which another machine does not have.
+fn names_no_path(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
+    let mut grep = dist.door.command("grep", "--recursive --fixed-strings --files-with-matches --binary -e");
+    let found = grep.arg(&dist.door.target).arg("--").arg(folder).output()?;
+    let files = String::from_utf8_lossy(&found.stdout);
+    // 1: no line was selected (grep(1)).
+    ensure!(found.status.code() == Some(1), "the path of the build is in: {files}");
+    run.append(&format!("no path of the build in {}\n", folder.display()))
+}
+
+/// The README's program in Python, in a Debian with CPython 3.11. Of all wheels, pip chooses the
+/// one that fits.
+pub(super) fn wheel(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let root = Root::debian(run, dist, PLAIN)?;
+    let packages = root.new_folder("packages")?;
+    let names = dist.names()?;
+    for wheel in names.iter().filter(|name| name.ends_with(".whl")) {
+        fs::copy(dist.out.join(wheel), packages.join(wheel))?;
+    }
+    download_numpy(run, dist, &packages)?;
+    fs::write(root.trial().join("program.py"), example(dist, "README.md", "python")?)?;
+    let install = "python3 -m venv /venv; \
+                   /venv/bin/pip install --quiet --no-index --find-links packages crossdock numpy";
+    run.exec(&mut root.command(dist, install))?;
+    let program = "/venv/bin/python program.py";
+    prints(run, &mut root.command(dist, program), "[np.float64(3.0), np.float64(3.0)]")?;
+    names_no_path(run, dist, &root.folder().join("venv/lib/python3.11/site-packages/crossdock"))
+}
+
+fn download_numpy(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
+    let pins = fs::read_to_string(dist.door.root.join(PINS))?;
     let numpy = pins.lines().find(|line| line.starts_with("numpy==")).context("NumPy is pinned")?;
-    let python = DIST.python(run.door);
-    let mut download = run.door.command(
+    let python = DIST.python(&dist.door);
+    let mut download = dist.door.command(
         python,
         "-m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11",
     );
@@ -89,18 +126,16 @@ fn download_numpy(run: &mut Run<'_>, folder: &Path) -> Result<()> {
 pub(super) fn sources(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let sources = dist.artefact("crossdock-", &format!("{}.tar.gz", dist.version))?;
     let folder = dist.staging("sources")?;
-    let python = DIST.python(run.door);
-    let mut pip = run.door.command(
-        &python,
-        "-m pip --quiet --disable-pip-version-check install --no-index --no-deps --no-build-isolation",
-    );
+    let python = DIST.python(&dist.door);
+    let pip = "-m pip --quiet --disable-pip-version-check install --no-index --no-deps --no-build-isolation";
+    let mut pip = dist.door.command(&python, pip);
     pip.arg("--target").arg(folder.join("installed")).arg(&sources);
-    dist.prepare(run.door, &mut pip);
+    dist.prepare(&mut pip);
     for_trial(&mut pip);
     run.exec(pip.current_dir(&folder))?;
-    let mut program = run.door.command(python, "-c");
+    let mut program = dist.door.command(python, "-c");
     program.arg("import crossdock; print(crossdock.arange(3).nbytes)");
-    says(run, program.env("PYTHONPATH", folder.join("installed")).current_dir(&folder), "24")
+    prints(run, program.env("PYTHONPATH", folder.join("installed")).current_dir(&folder), "24")
 }
 
 /// What is built where it is installed is tried in a build that takes less time.
@@ -113,95 +148,102 @@ fn for_trial(command: &mut Command) {
 pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let home = dist.staging("gems")?;
     let gem = dist.artefact("crossdock-", &format!("{}.gem", dist.version))?;
-    let mut install = run.door.command("gem", "install --quiet --local --no-document");
+    let mut install = dist.door.command("gem", "install --quiet --local --no-document");
     install.arg(gem).current_dir(&home).env("GEM_HOME", &home).env("GEM_PATH", &home);
-    dist.prepare(run.door, &mut install);
+    dist.prepare(&mut install);
     for_trial(&mut install);
     run.exec(&mut install)?;
-    let program = session(run.door)?;
+    let (program, answer) = session(dist)?;
     fs::write(home.join("program.rb"), program)?;
-    let mut ruby = run.door.command("ruby", "program.rb");
+    let mut ruby = dist.door.command("ruby", "program.rb");
     ruby.current_dir(&home).env("GEM_HOME", &home).env("GEM_PATH", &home);
-    says(run, &mut ruby, "[[3, 2, 1], [6, 5, 4]]")
+    prints(run, &mut ruby, &answer)
 }
 
 /// The gem with its extension, in a Debian with Ruby 3.1 and without Rust.
 pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let root = Root::debian(run, dist)?;
+    let root = Root::debian(run, dist, PLAIN)?;
     let gem = dist.artefact(&format!("crossdock-{}-", dist.version), ".gem")?;
     fs::copy(gem, root.trial().join("crossdock.gem"))?;
-    fs::write(root.trial().join("program.rb"), session(run.door)?)?;
+    let (program, answer) = session(dist)?;
+    fs::write(root.trial().join("program.rb"), program)?;
     let script = "gem install --quiet --local --no-document crossdock.gem; ruby program.rb";
-    says(run, &mut root.command(run, script), "[[3, 2, 1], [6, 5, 4]]")
+    prints(run, &mut root.command(dist, script), &answer)?;
+    names_no_path(run, dist, &root.folder().join("var/lib/gems"))
 }
 
-/// The lines that are typed in the first session of the gem's page.
-fn session(door: &Door) -> Result<String> {
-    let session = example(door, "bindings/ruby/README.md", "irb")?;
+/// The lines that are typed in the first session of the gem's page, and its last answer.
+fn session(dist: &Dist) -> Result<(String, String)> {
+    let session = example(dist, "bindings/ruby/README.md", "irb")?;
     let lines = session.lines().filter_map(|line| line.strip_prefix(">> "));
     let program =
         lines.map(|line| if line.starts_with("require") { line.into() } else { format!("p(({line}))") });
-    Ok(program.collect::<Vec<String>>().join("\n"))
+    let answer = session.lines().filter_map(|line| line.strip_prefix("=> ")).next_back();
+    let answer = answer.context("the session has no answer")?.to_owned();
+    Ok((program.collect::<Vec<String>>().join("\n"), answer))
 }
 
-/// The README's program in C: compiled by pkg-config with the unpacked archive, and run with the
-/// shared library beside Python.
+/// The page's program in C, compiled and run in a Debian with the unpacked archive: with the shared
+/// library and with the static one.
 pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let archive = dist.artefact("crossdock-c-", ".tar.gz")?;
-    let folder = dist.staging("c-trial")?;
-    run.exec(run.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(&folder))?;
-    for kind in ["", "--static "] {
-        let program = folder.join(format!("program{}", kind.trim()));
-        compile(run, &folder, &folder.join("lib/pkgconfig"), kind, &program)?;
-        let mut program = run.door.command(program, "");
-        says(run, program.env("LD_LIBRARY_PATH", folder.join("lib")), "4.5")?;
+    let root = Root::debian(run, dist, COMPILERS)?;
+    let folder = root.new_folder("c")?;
+    run.exec(dist.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(&folder))?;
+    for link in [LINK, LINK_STATIC] {
+        let mut program = compile(dist, &root, link)?;
+        let program = program.env("PKG_CONFIG_PATH", "/trial/c/lib/pkgconfig");
+        prints(run, program.env("LD_LIBRARY_PATH", "/trial/c/lib"), LARGEST)?;
     }
-    Ok(())
+    names_no_path(run, dist, &folder)
 }
 
-/// Compiles the first program of the page for C.
-fn compile(run: &mut Run<'_>, folder: &Path, packages: &Path, kind: &str, program: &Path) -> Result<()> {
-    let source = folder.join("program.c");
-    fs::write(&source, example(run.door, "docs/c.md", "c")?)?;
-    let mut flags = run.door.command("pkg-config", &format!("{kind}--cflags --libs crossdock"));
-    let flags = run.stdout(flags.env("PKG_CONFIG_PATH", packages))?;
-    let flags = if kind.is_empty() { flags } else { flags.replace("-lcrossdock", "-l:libcrossdock.a") };
-    let mut cc = run.door.command("cc", "");
-    run.exec(cc.arg(source).arg("-o").arg(program).args(flags.split_whitespace()))
+const LINK: &str = "$(pkg-config --cflags --libs crossdock)";
+
+/// As the page for C says it.
+const LINK_STATIC: &str = "$(pkg-config --cflags crossdock) \
+                           $(pkg-config --static --libs crossdock | sed s/-lcrossdock/-l:libcrossdock.a/)";
+
+/// What the first program of that page prints: the largest number, of two layouts.
+const LARGEST: &str = "4.5\n4.5";
+
+/// A command that compiles the first program of the page for C in a root, and runs it.
+fn compile(dist: &Dist, root: &Root, link: &str) -> Result<Command> {
+    fs::write(root.trial().join("program.c"), example(dist, "docs/c.md", "c")?)?;
+    Ok(root.command(dist, &format!("cc program.c -o program {link}; ./program")))
 }
 
 /// The Debian package, installed by Debian: the command, its page, and a program in C.
 pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let root = Root::debian(run, dist)?;
+    let root = Root::debian(run, dist, COMPILERS)?;
     fs::copy(dist.artefact("crossdock_", "_amd64.deb")?, root.trial().join("crossdock.deb"))?;
-    let mut install = root.command(run, "dpkg -i crossdock.deb; test -z \"$(dpkg --verify crossdock)\"");
-    run.exec(&mut install)?;
-    let packages = root.folder().join("usr/lib/pkgconfig");
-    compile(run, &root.trial(), &packages, "", &root.trial().join("program"))?;
-    says(run, &mut root.command(run, "./program"), "4.5")?;
-    says(run, &mut root.command(run, "crossdock inspect data/rocket.npy"), PHOTOGRAPH)?;
-    says(run, &mut root.command(run, "zcat -f /usr/share/man/man1/crossdock.1"), "lend")
+    let install = "dpkg -i crossdock.deb; test -z \"$(dpkg --verify crossdock)\"";
+    run.exec(&mut root.command(dist, install))?;
+    prints(run, &mut compile(dist, &root, LINK)?, LARGEST)?;
+    prints_line(run, &mut root.command(dist, "crossdock inspect data/rocket.npy"), PHOTOGRAPH)?;
+    let title = "zcat -f /usr/share/man/man1/crossdock-lend.1 | grep -o '^.TH crossdock-lend 1'";
+    prints(run, &mut root.command(dist, title), ".TH crossdock-lend 1")
 }
 
-/// The static command, in a root without any other file but the photograph.
+/// The static command, in a root without any other file but the photograph, and in one with a
+/// static shell.
 pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let root = Root::empty(dist)?;
+    unpack_command(run, dist, &root)?;
+    let mut inspect = dist.door.command("chroot", "");
+    inspect.arg(root.folder()).args(["/trial/crossdock", "inspect", "/trial/data/rocket.npy"]);
+    prints_line(run, &mut inspect, PHOTOGRAPH)?;
+
+    let root = Root::busybox(run, dist)?;
+    unpack_command(run, dist, &root)?;
+    names_no_path(run, dist, &root.trial())?;
+    // `diff` ends with 0 if the photograph came back as it was.
+    let script = "./crossdock convert data/rocket.npy rocket.png; ./crossdock diff data/rocket.npy rocket.png; \
+                  ./crossdock lend rocket.png -- ./crossdock --version";
+    prints(run, &mut root.command(dist, script), &format!("crossdock {}", dist.version))
+}
+
+fn unpack_command(run: &mut Run<'_>, dist: &Dist, root: &Root) -> Result<()> {
     let archive = dist.artefact("crossdock-", "musl.tar.gz")?;
-    let root = Root::empty(run, dist)?;
-    run.exec(run.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(root.trial()))?;
-    let chroot = || {
-        let mut chroot = run.door.command("chroot", "");
-        chroot.arg(root.folder()).args(["/trial/crossdock", "inspect", "/trial/data/rocket.npy"]);
-        chroot
-    };
-    says(run, &mut chroot(), PHOTOGRAPH)?;
-    let mut convert = run.door.command("chroot", "");
-    convert.arg(root.folder()).args([
-        "/trial/crossdock",
-        "convert",
-        "/trial/data/rocket.npy",
-        "/trial/rocket.png",
-    ]);
-    run.exec(&mut convert)?;
-    ensure!(root.trial().join("rocket.png").is_file(), "the command wrote no image");
-    Ok(())
+    run.exec(dist.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(root.trial()))
 }
