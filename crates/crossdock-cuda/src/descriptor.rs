@@ -116,7 +116,7 @@ pub(crate) fn has_descriptor(buffer: &Buffer) -> bool {
     // A forked child takes no lock that its parent may have held.
     is_on_device
         && load::loaded().is_ok()
-        && virtual_memory::find(buffer.as_ptr().expose_provenance() as Address).is_some()
+        && virtual_memory::is_mapped(buffer.as_ptr().expose_provenance() as Address)
 }
 
 pub(crate) fn export_descriptor(buffer: &Buffer) -> Result<DescriptorExport> {

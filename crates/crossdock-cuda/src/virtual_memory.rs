@@ -4,7 +4,7 @@
 //! Reasons: `DESIGN.md`, "CUDA memory leaves a process as a descriptor".
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::Core;
@@ -33,12 +33,27 @@ pub(crate) struct Mapping {
 /// The part of a mapping that exports and copies need.
 #[derive(Clone, Debug)]
 struct Mapped {
-    physical: Physical,
+    origin: Origin,
     extent: usize,
-    /// Whether devices may only read it.
-    readonly: bool,
     /// The devices that access it.
     devices: Vec<sys::Device>,
+}
+
+/// Where the memory of a mapping comes from, and so what it is exported by.
+#[derive(Clone, Debug)]
+enum Origin {
+    /// Allocated here: the driver opens descriptors of it.
+    Allocated(Physical),
+    /// From another process. The driver opens no descriptors of what it imported, so that the one
+    /// which was received is kept.
+    Imported(Arc<OwnedFd>),
+}
+
+impl Origin {
+    /// Whether devices may only read the memory.
+    fn is_readonly(&self) -> bool {
+        matches!(self, Self::Imported(_))
+    }
 }
 
 /// The mappings of the process that buffers have, by their addresses.
@@ -97,7 +112,7 @@ impl Mapping {
         // the granularity, and 0 is the only valid value of the flags.
         unsafe { mapping.calls.create(&raw mut physical, extent, &raw const properties, 0) }?;
         mapping.physical = Some(physical);
-        mapping.map(physical, extent, false)?;
+        mapping.map(physical, extent, Origin::Allocated(physical))?;
         Ok(mapping)
     }
 
@@ -105,9 +120,11 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// As [`supported`]; `is_device` where the descriptor is not of such memory, or of less.
+    /// As [`supported`]; `is_device` where the descriptor is not of such memory, or of less, or
+    /// cannot be duplicated.
     pub(crate) fn import(hint: &Arc<Core>, descriptor: BorrowedFd<'_>, extent: usize) -> Result<Self> {
         let mut mapping = Self::new(hint, supported(hint)?);
+        let kept = duplicate(descriptor)?;
         let current = hint.enter()?;
         let number = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
         let mut physical = Physical::NULL;
@@ -133,7 +150,7 @@ impl Mapping {
             )));
         }
         mapping
-            .map(physical, extent, true)
+            .map(physical, extent, Origin::Imported(Arc::new(kept)))
             .map_err(|error| error.within(format!("mapping {extent} bytes of another process")))?;
         Ok(mapping)
     }
@@ -149,8 +166,9 @@ impl Mapping {
         Ok(unit)
     }
 
-    /// Maps memory at new addresses for its device. The context is current.
-    fn map(&mut self, physical: Physical, extent: usize, readonly: bool) -> Result<()> {
+    /// Maps memory at new addresses for its device, which only reads what was imported. The context
+    /// is current.
+    fn map(&mut self, physical: Physical, extent: usize, origin: Origin) -> Result<()> {
         let mut address = 0;
         // SAFETY: the driver checks the size, chooses the address, and writes it to a live local
         // variable.
@@ -161,10 +179,10 @@ impl Mapping {
         unsafe { self.calls.map(address, extent, 0, physical, 0) }?;
         self.is_mapped = true;
         let device = self.core.context().device();
-        let access = access(device, readonly);
+        let access = access(device, origin.is_readonly());
         // SAFETY: the range was mapped above as a whole, and the driver copies the one description.
         unsafe { self.calls.set_access(address, extent, &raw const access, 1) }?;
-        mappings().insert(address, Mapped { physical, extent, readonly, devices: vec![device] });
+        mappings().insert(address, Mapped { origin, extent, devices: vec![device] });
         Ok(())
     }
 
@@ -228,13 +246,12 @@ impl Drop for Mapping {
     }
 }
 
-/// The mapping around an address: its first address, its memory, and its size. Not for a forked
-/// child.
-pub(crate) fn find(address: Address) -> Option<(Address, Physical, usize)> {
-    let (base, Mapped { physical, extent, .. }) = around(address)?;
-    Some((base, physical, extent))
+/// Whether a mapping is around an address. Not for a forked child.
+pub(crate) fn is_mapped(address: Address) -> bool {
+    around(address).is_some()
 }
 
+/// The mapping around an address, and its first address.
 fn around(address: Address) -> Option<(Address, Mapped)> {
     let mappings = mappings();
     let (&base, mapped) = mappings.range(..=address).next_back()?;
@@ -257,7 +274,7 @@ pub(crate) fn allow(by: &Core, address: Address) -> Result<()> {
         return Ok(());
     };
     let (calls, _current) = (by.context().virtual_calls()?, by.enter()?);
-    let access = access(device, mapped.readonly);
+    let access = access(device, mapped.origin.is_readonly());
     // SAFETY: the caller's lease keeps the mapping, which is this whole range (Mapping 3); the
     // driver copies the one description.
     unsafe { calls.set_access(base, mapped.extent, &raw const access, 1) }?;
@@ -267,16 +284,26 @@ pub(crate) fn allow(by: &Core, address: Address) -> Result<()> {
     Ok(())
 }
 
-/// A descriptor of the allocation around an address, the offset of the address in it, and its size;
-/// `None` for other memory. A lease keeps the memory during the call.
+/// A descriptor of the allocation around an address, the offset of the address in it, and its
+/// size; `None` for other memory. A lease keeps the memory during the call.
 ///
 /// # Errors
 ///
-/// The driver's error.
+/// The driver's error; `is_device` where the descriptor cannot be duplicated.
 pub(crate) fn export(core: &Core, address: Address) -> Result<Option<(OwnedFd, u64, usize)>> {
+    let Some((base, Mapped { origin, extent, .. })) = around(address) else { return Ok(None) };
+    let descriptor = match origin {
+        Origin::Allocated(physical) => open(core, physical)?,
+        Origin::Imported(received) => duplicate(received.as_fd())?,
+    };
+    Ok(Some((descriptor, address - base, extent)))
+}
+
+/// A new descriptor of memory that was allocated here. The caller has a lease that keeps its
+/// mapping.
+fn open(core: &Core, physical: Physical) -> Result<OwnedFd> {
     let calls = supported(core)?;
     let _current = core.enter()?;
-    let Some((base, physical, extent)) = find(address) else { return Ok(None) };
     let mut descriptor: RawFd = -1;
     let to = (&raw mut descriptor).cast();
     // SAFETY: the caller's lease keeps the mapping, and so its handle (Mapping 1); the driver
@@ -290,8 +317,12 @@ pub(crate) fn export(core: &Core, address: Address) -> Result<Option<(OwnedFd, u
     // SAFETY: the driver opened the descriptor in the call above for this caller alone.
     let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
     // A duplicate, since the driver does not promise that executed programs lack its own.
-    let kept = descriptor.try_clone().map_err(|error| {
+    duplicate(descriptor.as_fd())
+}
+
+/// The same descriptor once more, which programs that this one executes do not inherit.
+fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd> {
+    descriptor.try_clone_to_owned().map_err(|error| {
         Error::device(format!("the descriptor of the memory could not be duplicated: {error}"))
-    })?;
-    Ok(Some((kept, address - base, extent)))
+    })
 }

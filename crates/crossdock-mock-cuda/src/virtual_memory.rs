@@ -122,9 +122,14 @@ impl State {
         }
     }
 
-    /// A new descriptor of the memory.
+    /// A new descriptor of the memory. As the real driver, it opens none of memory that was
+    /// imported.
     pub(crate) fn export(&mut self, handle: usize) -> Result<i32> {
-        let file = self.physical(handle)?.file.as_raw_fd();
+        let physical = self.physical(handle)?;
+        if !physical.is_charged {
+            return Err(Status::INVALID_VALUE);
+        }
+        let file = physical.file.as_raw_fd();
         // SAFETY: the memory owns the descriptor, which is open, and the call creates another one
         // without any other effect.
         let descriptor = unsafe { libc::dup(file) };

@@ -89,9 +89,12 @@ fn another_process_reads_memory_and_slices_of_it_and_keeps_them_after_the_first_
     let before = live();
     let sent = Buffer::from_vec(numbers(1000)).unwrap().copy_to(&there).unwrap();
     let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let mut other = Command::new(std::env::current_exe().unwrap());
-    let role = ["--exact", "descriptors::the_other_process", "--nocapture"];
-    let mut other = other.args(role).env(ROLE, "1").stdin(OwnedFd::from(theirs)).spawn().unwrap();
+    let mut other = {
+        // The command keeps the socket, whose end is to be seen once the other process has ended.
+        let mut other = Command::new(std::env::current_exe().unwrap());
+        let role = ["--exact", "descriptors::the_other_process", "--nocapture"];
+        other.args(role).env(ROLE, "1").stdin(OwnedFd::from(theirs)).spawn().unwrap()
+    };
     for range in [100..300, 0..1000] {
         let export = cuda::export_descriptor(&sent.slice(range).unwrap()).unwrap();
         export.send(&ours).unwrap();
