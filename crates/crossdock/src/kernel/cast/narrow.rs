@@ -13,22 +13,22 @@ const INFINITE: u32 = 0x7f80_0000;
 #[derive(Clone, Copy)]
 pub(super) struct Narrow {
     /// How many bits of the mantissa of an `f32` are dropped.
-    dropped: u32,
+    pub(super) dropped: u32,
     /// The difference of the exponent biases, shifted into place.
-    rebias: u32,
+    pub(super) rebias: u32,
     /// The least normal number, as bits of an `f32`; 0 where an `f32` has the same subnormal
     /// numbers.
-    least_normal: u32,
+    pub(super) least_normal: u32,
     /// The power of two whose addition to a subnormal number rounds it.
-    magic: u32,
+    pub(super) magic: u32,
     /// The pattern for values that are too large: infinity, or the greatest number.
-    greatest: u32,
+    pub(super) greatest: u32,
     /// The pattern of NaN, or of 0 in a format without NaN.
-    nan: u32,
+    pub(super) nan: u32,
     /// The position of the sign bit.
-    sign: u32,
+    pub(super) sign: u32,
     /// Whether zero has a sign.
-    signed_zero: bool,
+    pub(super) signed_zero: bool,
 }
 
 impl Narrow {

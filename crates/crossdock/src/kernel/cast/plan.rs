@@ -304,6 +304,10 @@ impl CastPlan {
                 ScalarKind::Float16 => self.push::<ToNarrow16>(format.encode),
                 ScalarKind::BFloat16 => self.push::<ToBrain>(StepArgs::NONE),
                 _ if powers => self.push::<PowerOfTwo>(StepArgs::NONE),
+                #[cfg(target_arch = "x86_64")]
+                _ if self.level == Level::Avx512 => {
+                    self.add(CastStep::Map(by_64::to_narrow8, format.encode, Grows::Same));
+                }
                 _ => self.push::<ToNarrow8>(format.encode),
             }
             return Some(());
