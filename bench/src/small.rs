@@ -2,6 +2,7 @@
 //! its bytes.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossdock::element::{DType, Element};
 use crossdock::layout::Order;
@@ -18,20 +19,35 @@ pub(crate) const MEASURES: &[Measure] = &[
 ];
 
 const LOOP: &str = "hand-written loop";
+/// The least that a copy under leases can take.
+const FLOOR: &str = "that loop under two leases";
 const REACH: f64 = 1.3;
 
 /// The sides of squares of floats, and their bytes.
 const SIZES: [(usize, &str); 6] =
     [(4, "64 B"), (8, "256 B"), (16, "1 KiB"), (32, "4 KiB"), (64, "16 KiB"), (128, "64 KiB")];
 
+/// The atomics of two leases around some work: a compare-and-swap and a subtraction on a word of
+/// each array.
+fn under_two_leases(words: &[AtomicU64; 2], work: impl FnOnce()) {
+    for word in words {
+        let now = word.load(Ordering::Relaxed);
+        let _alone = word.compare_exchange(now, now + 1, Ordering::Acquire, Ordering::Relaxed);
+    }
+    work();
+    for word in words {
+        word.fetch_sub(1, Ordering::Release);
+    }
+}
+
 /// One row for each size: Crossdock's assignment to an existing array, beside a loop over the same
-/// numbers.
+/// numbers, and beside that loop under the atomics of two leases.
 fn by_size<T: Element + From<u8>>(
     title: &'static str,
     transposed: bool,
     by_hand: impl Fn(usize, &[T], &mut [f32]) + Copy,
 ) -> Result<Table> {
-    harness::measure_sizes(title, LOOP, SIZES, |(side, name)| {
+    harness::measure_sizes(title, &[LOOP, FLOOR], SIZES, |(side, name)| {
         let len = side * side;
         let numbers: Vec<T> = (0..len).map(|index| T::from((index % 251) as u8)).collect();
         let array = DArray::from(Array::from_vec(numbers.clone(), [side, side])?);
@@ -42,9 +58,17 @@ fn by_size<T: Element + From<u8>>(
         target.assign(&source, Casting::Checked)?;
         let own: Array<f32, 2> = target.clone().try_into()?;
         assert_eq!(own.read()?.to_vec(), result, "{title}, {name}");
+        let (leased_numbers, mut leased_result) = (numbers.clone(), result.clone());
+        let words = [const { AtomicU64::new(1) }; 2];
         Ok([
             Case::new(LOOP, len, move || {
                 by_hand(side, black_box(&numbers), black_box(&mut result));
+                len
+            }),
+            Case::new(FLOOR, len, move || {
+                under_two_leases(black_box(&words), || {
+                    by_hand(side, black_box(&leased_numbers), black_box(&mut leased_result));
+                });
                 len
             }),
             Case::new(name, len, move || {

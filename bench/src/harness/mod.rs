@@ -40,20 +40,20 @@ pub(crate) fn measure_within(
     Ok(Table { title, unit: scale.unit(), against, rows, bars: false })
 }
 
-/// A row for each size: the second of its cases, in nanoseconds, with the ratio to the first one,
-/// which `peer` names.
-pub(crate) fn measure_sizes<'a, S>(
+/// A row for each size: the last of its cases, in nanoseconds, with the ratios to the others, which
+/// `peers` names.
+pub(crate) fn measure_sizes<'a, S, const N: usize>(
     title: &'static str,
-    peer: &'static str,
+    peers: &[&'static str],
     sizes: impl IntoIterator<Item = S>,
-    cases: impl Fn(S) -> Result<[Case<'a>; 2]>,
+    cases: impl Fn(S) -> Result<[Case<'a>; N]>,
 ) -> Result<Table> {
     let row = |size| -> Result<Row> {
-        let mut table = measure(title, Scale::NANOSECONDS, &[peer], cases(size)?.into())?;
-        Ok(table.rows.swap_remove(1))
+        let mut table = measure(title, Scale::NANOSECONDS, peers, cases(size)?.into())?;
+        Ok(table.rows.swap_remove(N - 1))
     };
     let rows = sizes.into_iter().map(row).collect::<Result<Vec<_>>>()?;
-    Ok(Table { title, unit: Scale::NANOSECONDS.unit(), against: vec![peer], rows, bars: false })
+    Ok(Table { title, unit: Scale::NANOSECONDS.unit(), against: peers.to_vec(), rows, bars: false })
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn each_size_has_a_row_with_its_own_peer() {
         let cases = |name| Ok([Case::new("peer", 3, || 3), Case::new(name, 4, || 4)]);
-        let table = measure_sizes("title", "peer", ["few", "many"], cases).unwrap();
+        let table = measure_sizes("title", &["peer"], ["few", "many"], cases).unwrap();
         assert_eq!(table.rows.iter().map(|row| row.name).collect::<Vec<_>>(), ["few", "many"]);
         assert!(table.rows.iter().all(|row| row.figure.ratio("peer").is_some()));
     }

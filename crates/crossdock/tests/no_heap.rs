@@ -11,7 +11,7 @@ use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::view::Request;
-use crossdock::{Array, DArray, s};
+use crossdock::{Array, Casting, DArray, s};
 
 /// The system's allocator, with a count of each thread's requests.
 struct Counting;
@@ -113,6 +113,22 @@ fn handles_and_leases_of_a_buffer_allocate_nothing() {
 fn dtypes() -> [DType; 2] {
     let fields = [("price", DType::F64), ("codes", DType::subarray(&[2], DType::U16).unwrap())];
     [DType::F64, DType::packed_record(fields).unwrap()]
+}
+
+#[test]
+fn small_copies_fills_and_comparisons_allocate_nothing_up_to_four_axes() {
+    for rank in 0..=4 {
+        let made = |dtype| DArray::zeros(dtype, &[2; 4][..rank], Order::RowMajor).unwrap();
+        let (to, from, narrow) = (made(DType::F64), made(DType::F64), made(DType::F32));
+        let (flipped, one) = (from.transpose().unwrap(), 1.into());
+        let name = |what: &str| format!("{what} of {rank} axes");
+        let assign = |source| to.assign(source, Casting::Checked).unwrap();
+        assert_no_heap(&name("assign"), || assign(&from));
+        assert_no_heap(&name("assign, transposed"), || assign(&flipped));
+        assert_no_heap(&name("assign, converted"), || assign(&narrow));
+        assert_no_heap(&name("equals"), || to.equals(&flipped).unwrap());
+        assert_no_heap(&name("fill"), || to.fill(&one).unwrap());
+    }
 }
 
 #[test]

@@ -222,6 +222,19 @@ impl DArray {
     /// written then); `is_conflict` while this array has another Read or Write lease, or the source
     /// has a Write lease; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
+        if let Some(done) = self.assign_run(source) {
+            return done;
+        }
+        match self.assign_apart(source, casting) {
+            Some(done) => done,
+            None => self.assign_any(source, casting),
+        }
+    }
+
+    /// [`DArray::assign`] of any two arrays.
+    #[cold]
+    #[inline(never)]
+    fn assign_any(&self, source: &Self, casting: Casting) -> Result<()> {
         let wide = self.assigned(source)?;
         let source = if !source.may_overlap(self)? {
             wide

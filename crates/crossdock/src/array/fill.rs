@@ -28,9 +28,16 @@ impl DArray {
     /// Write lease is held; `is_read_only`; `is_place`; `is_out_of_memory` for a list of the rows
     /// behind pointers.
     pub fn fill(&self, value: &Value) -> Result<()> {
-        let mut bytes = vec![0; self.dtype().itemsize()];
-        value.write(self.dtype(), &mut bytes)?;
-        self.fill_bytes(&bytes)
+        let itemsize = self.dtype().itemsize();
+        let (mut few, mut many) = ([0; 64], Vec::new());
+        let bytes = if itemsize <= few.len() {
+            &mut few[..itemsize]
+        } else {
+            many.resize(itemsize, 0);
+            &mut many[..]
+        };
+        value.write(self.dtype(), bytes)?;
+        self.fill_bytes(bytes)
     }
 
     /// Writes one element's bytes to every element, by the CPU or the device.

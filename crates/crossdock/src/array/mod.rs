@@ -22,12 +22,14 @@
 //! | `raw.rs`, `typed.rs`, `dynamic.rs` | the common core, `Array` and `DArray` |
 //! | `queries.rs`, `axes.rs`, `access.rs` | macros: methods of several array types, written once |
 //! | `element.rs` | loads and stores of one element, under a brief lease |
+//! | `convert.rs`, `assign_at_once.rs` | copies, into new memory and to another array |
 //! | `extent.rs` | the byte ranges of an array, for the overlap check |
 //! | `indirect.rs` | the only constructor of indirect arrays |
 //! | `moving.rs`, `on_device.rs` | arrays copied to other places, and work done there |
 //! | `display/` | arrays as text |
 
 mod access;
+mod assign_at_once;
 mod axes;
 mod builder;
 mod compare;

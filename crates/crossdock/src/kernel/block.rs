@@ -5,43 +5,80 @@
 //! vectorise, and stores it racily. Blocks are small, so the CPU has several in flight: one loads
 //! while another is stored. Blocks of the size of a cache would serialise the two.
 
+use std::mem::MaybeUninit;
+
 use crate::error::Result;
 use crate::kernel::cpu::Level;
 use crate::layout::{Layout, Runs};
 use crate::memory::{Pod, racy};
 
 /// Room for `LANES` numbers of at most eight bytes.
+///
+/// # Invariants
+///
+/// 1. The first `ready` bytes are initialised.
 #[repr(C, align(64))]
-pub(crate) struct LaneBlock([u8; LaneBlock::NBYTES]);
+pub(crate) struct LaneBlock {
+    bytes: [MaybeUninit<u8>; LaneBlock::NBYTES],
+    ready: usize,
+}
 
 impl LaneBlock {
     /// How many numbers it holds, whatever their width: enough to amortise the calls of the loops.
     pub(crate) const LANES: usize = 256;
     pub(crate) const NBYTES: usize = 8 * Self::LANES;
 
-    pub(crate) const fn new() -> Self {
-        Self([0; Self::NBYTES])
+    /// Loops may touch so many numbers, of at most eight bytes, where they were given one.
+    const TOGETHER: usize = 64;
+
+    /// Blocks in `room`, for at most `count` elements of at most `itemsize` bytes, or of two
+    /// numbers. The rest of a block stays uninitialised: to clear all of it would take longer than
+    /// the work of a small array.
+    #[inline]
+    pub(crate) fn make<const N: usize>(
+        room: &mut MaybeUninit<[Self; N]>,
+        count: usize,
+        itemsize: usize,
+    ) -> &mut [Self; N] {
+        let nbytes = count.min(Self::NBYTES).saturating_mul(itemsize.max(2 * 8));
+        let ready = nbytes.min(Self::NBYTES).next_multiple_of(8 * Self::TOGETHER);
+        let blocks = room.as_mut_ptr().cast::<Self>();
+        for at in 0..N {
+            let block = blocks.wrapping_add(at);
+            // SAFETY: `at < N`, so the block lies in `room`, which is borrowed mutably.
+            let bytes = unsafe { &raw mut (*block).bytes };
+            // SAFETY: `ready` is at most `NBYTES`, a multiple of what it is rounded up to, and the
+            // block has as many bytes.
+            unsafe { bytes.cast::<u8>().write_bytes(0, ready) };
+            // SAFETY: `at < N`, so the block lies in `room`, which is borrowed mutably.
+            let field = unsafe { &raw mut (*block).ready };
+            // SAFETY: the field is aligned and lies in the block, which is borrowed mutably.
+            unsafe { field.write(ready) };
+        }
+        // SAFETY: the loop wrote `ready` of all `N` blocks, and as many bytes (LaneBlock 1); the
+        // others need not be initialised.
+        unsafe { room.assume_init_mut() }
     }
 
     /// The first `len` numbers.
     #[inline(always)]
     pub(crate) fn lanes<T: Pod>(&self, len: usize) -> &[T] {
         const { assert!(align_of::<T>() <= 64) };
-        assert!(len * size_of::<T>() <= Self::NBYTES);
-        // SAFETY: `self.0` has `len * size_of::<T>()` bytes (asserted above), is aligned to 64, and
-        // is initialised; every pattern of its bytes is a value (Pod 1).
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), len) }
+        assert!(len * size_of::<T>() <= self.ready);
+        // SAFETY: the first `len * size_of::<T>()` bytes are initialised (asserted above, LaneBlock
+        // 1), and the block is aligned to 64; every pattern of its bytes is a value (Pod 1).
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), len) }
     }
 
     /// The first `len` numbers, for writing.
     #[inline(always)]
     pub(crate) fn lanes_mut<T: Pod>(&mut self, len: usize) -> &mut [T] {
         const { assert!(align_of::<T>() <= 64) };
-        assert!(len * size_of::<T>() <= Self::NBYTES);
-        // SAFETY: `self.0` has `len * size_of::<T>()` bytes (asserted above), is aligned to 64, and
-        // is borrowed mutably. Every pattern is a `T` (Pod 1), and a `T` leaves no byte
-        // uninitialised (Pod 2).
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), len) }
+        assert!(len * size_of::<T>() <= self.ready);
+        // SAFETY: the first `len * size_of::<T>()` bytes are initialised (asserted above, LaneBlock
+        // 1), and the block is aligned to 64 and borrowed mutably. Every pattern is a `T` (Pod 1),
+        // and a `T` leaves no byte uninitialised (Pod 2).
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), len) }
     }
 }
 
@@ -69,9 +106,9 @@ impl BlockReader {
     #[inline]
     pub(crate) unsafe fn load(&mut self, block: &mut LaneBlock, count: usize) {
         let itemsize = self.walk.itemsize;
-        assert!(count * itemsize <= LaneBlock::NBYTES);
+        assert!(count * itemsize <= block.ready);
         let (level, src) = (self.walk.level, self.src);
-        let mut dst = block.0.as_mut_ptr();
+        let mut dst = block.bytes.as_mut_ptr().cast::<u8>();
         self.walk.pieces(count, |offset, stride, len| {
             let src = src.wrapping_offset(offset);
             if stride == itemsize as isize {
@@ -128,9 +165,9 @@ impl Writer {
     #[inline]
     pub(crate) unsafe fn store(&mut self, block: &LaneBlock, count: usize) {
         let itemsize = self.walk.itemsize;
-        assert!(count * itemsize <= LaneBlock::NBYTES);
+        assert!(count * itemsize <= block.ready);
         let (level, dst, streams) = (self.walk.level, self.dst, self.streams);
-        let mut src = block.0.as_ptr();
+        let mut src = block.bytes.as_ptr().cast::<u8>();
         self.walk.pieces(count, |offset, stride, len| {
             let dst = dst.wrapping_offset(offset);
             if stride == itemsize as isize {

@@ -1,5 +1,6 @@
 //! Whether two arrays have equal, or nearly equal, elements.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::element::{DType, DTypeKind, NAT, Scalar, ScalarKind, SubArray, Value};
@@ -248,12 +249,10 @@ impl NumberComparison {
     unsafe fn first(&self, left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
         // First in the order of the memory: most arrays that are compared are equal, and then the
         // order does not matter.
-        let parts = threads::parts(left.layout.len(), SHARED, PER_PART);
-        let parts = LayoutPair::arranged(right.layout, left.layout)?.split(parts)?;
+        let pair = LayoutPair::arranged(right.layout, left.layout)?;
         let (left_at, right_at) = (Racy(left.src.cast_mut()), Racy(right.src.cast_mut()));
         let whole = AtomicBool::new(true);
-        threads::each(parts.len(), |part| {
-            let pair = &parts[part];
+        let walk = |pair: &LayoutPair| {
             let (left, right) = (left_at.at(pair.to_offset), right_at.at(pair.from_offset));
             // SAFETY: clauses 1 and 2 of `first_difference`: a part of a split pair holds elements
             // of both arrays, with one shape.
@@ -261,7 +260,14 @@ impl NumberComparison {
             if !matches!(found, Ok(None)) {
                 whole.store(false, Relaxed);
             }
-        });
+        };
+        match threads::parts(left.layout.len(), SHARED, PER_PART) {
+            1 => walk(&pair),
+            parts => {
+                let parts = pair.split(parts)?;
+                threads::each(parts.len(), |part| walk(&parts[part]));
+            }
+        }
         if whole.into_inner() {
             return Ok(None);
         }
@@ -287,8 +293,10 @@ impl NumberComparison {
         let per_block = self.left.per_block().min(self.right.per_block());
         let mut lefts = BlockReader::new(self.level, left, left_layout)?;
         let mut rights = BlockReader::new(self.level, right, right_layout)?;
-        let (mut a, mut b) = ([const { LaneBlock::new() }; 2], [const { LaneBlock::new() }; 2]);
         let (numel, mut done) = (left_layout.len(), 0);
+        let widest = left_layout.itemsize().max(right_layout.itemsize()).max(self.width);
+        let mut room = [const { MaybeUninit::uninit() }; 2];
+        let [a, b] = room.each_mut().map(|room| LaneBlock::make(room, numel, widest));
         while done < numel && whole.load(Relaxed) {
             let count = per_block.min(numel - done);
             // SAFETY: clause 1 of `first_difference` covers `left_layout` at `left`, from which the
@@ -297,8 +305,7 @@ impl NumberComparison {
             // SAFETY: clause 1 of `first_difference` covers `right_layout` at `right`, from which
             // the reader was made; the level is available (NumberComparison 1).
             unsafe { rights.load(&mut b[0], count) };
-            let (Some(a_at), Some(b_at)) = (self.left.run(&mut a, count), self.right.run(&mut b, count))
-            else {
+            let (Some(a_at), Some(b_at)) = (self.left.run(a, count), self.right.run(b, count)) else {
                 // Only checked conversions refuse elements, and these saturate.
                 return Ok(Some(done));
             };

@@ -2,6 +2,8 @@
 //!
 //! Reasons: `DESIGN.md`, "Writes to overlapping elements are refused".
 
+use std::mem::MaybeUninit;
+
 use crate::error::Result;
 use crate::kernel::block::{LaneBlock, Writer};
 use crate::kernel::cpu::Level;
@@ -64,27 +66,42 @@ unsafe fn fill_direct(
         }
         return Ok(());
     }
-    let mut block = LaneBlock::new();
-    let bytes = block.lanes_mut::<u8>(per_block * element.len());
-    for place in bytes.chunks_exact_mut(element.len()) {
-        place.copy_from_slice(element);
-    }
+    let per_block = per_block.min(layout.len());
+    let mut room = MaybeUninit::uninit();
+    let [block] = LaneBlock::make(&mut room, per_block, element.len());
+    repeat(element, block.lanes_mut::<u8>(per_block * element.len()));
     // Every place becomes the same, so the order is that of the memory.
-    let parts =
-        LayoutPair::arranged(layout, layout)?.split(threads::parts(whole, SHARE_NBYTES, PART_NBYTES))?;
+    let pair = LayoutPair::arranged(layout, layout)?;
     let dst = Racy(dst);
-    threads::try_each(parts.len(), |part| {
-        let pair = &parts[part];
+    let fill_part = |pair: &LayoutPair| {
         let mut writer = Writer::new(level, dst.at(pair.to_offset), &pair.to, whole)?;
         let (mut left, mut most) = (pair.to.len(), writer.first(per_block));
         while left > 0 {
             let count = left.min(most);
             // SAFETY: clause 1 of `# Safety` covers the elements of `pair.to`, which are a part of
             // those of `layout`, from `to_offset` on; clause 2 covers the level.
-            unsafe { writer.store(&block, count) };
+            unsafe { writer.store(block, count) };
             (left, most) = (left - count, per_block);
         }
         writer.finish();
         Ok(())
-    })
+    };
+    match threads::parts(whole, SHARE_NBYTES, PART_NBYTES) {
+        1 => fill_part(&pair),
+        parts => {
+            let parts = pair.split(parts)?;
+            threads::try_each(parts.len(), |part| fill_part(&parts[part]))
+        }
+    }
+}
+
+/// Fills `places`, which has whole elements, with one element.
+fn repeat(element: &[u8], places: &mut [u8]) {
+    let mut filled = element.len().min(places.len());
+    places[..filled].copy_from_slice(&element[..filled]);
+    while filled < places.len() {
+        let more = filled.min(places.len() - filled);
+        places.copy_within(..more, filled);
+        filled += more;
+    }
 }

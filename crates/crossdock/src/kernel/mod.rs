@@ -28,7 +28,7 @@ pub(crate) mod threads;
 
 pub(crate) use cast::{cast, turns_in_place};
 pub use casting::Casting;
-pub(crate) use copy::{StridedWalk, copy, gather, load_bytes};
+pub(crate) use copy::{SMALL_RUN, StridedWalk, copy, copy_small_run, gather, load_bytes};
 pub(crate) use equal::{ComparedArray, EqualityRule, first_difference};
 pub(crate) use fill::fill;
 pub(crate) use indirection::{dereference, each_direct, element_at};

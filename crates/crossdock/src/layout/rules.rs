@@ -14,7 +14,7 @@
 use std::fmt;
 
 use crate::error::{Error, Kind, Result};
-use crate::layout::MAX_RANK;
+use crate::layout::{MAX_RANK, in_order};
 
 /// The order of the elements of a contiguous array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -194,7 +194,7 @@ pub(super) fn order(shape: &[usize], strides: &[isize], itemsize: usize) -> Opti
 /// interleavings such as lengths (2, 2) with strides (2, 3) and 1-byte elements, which no slicing
 /// of a contiguous array produces.
 pub(super) fn is_injective(shape: &[usize], strides: &[isize], itemsize: usize) -> bool {
-    if itemsize == 0 || shape.contains(&0) {
+    if itemsize == 0 || shape.contains(&0) || in_order::steps_over_inner_axes(shape, strides, itemsize) {
         return true;
     }
     let mut axes = [(0, 0); MAX_RANK];

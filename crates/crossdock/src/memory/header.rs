@@ -209,6 +209,7 @@ impl Header {
         self.place
     }
 
+    #[inline]
     pub(crate) fn backing(&self) -> Backing {
         self.backing
     }
@@ -247,6 +248,7 @@ impl Header {
 
     /// Whether the region is known to be private anonymous memory: no second mapping shows its
     /// bytes.
+    #[inline]
     pub(crate) fn is_known_private(&self) -> bool {
         self.exported.load(Ordering::Relaxed) & PRIVATE != 0
     }

@@ -23,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(crate) use self::plan::CastPlan;
@@ -305,11 +306,9 @@ impl NumberCast<'_> {
     /// Clauses 1 to 4 of [`cast`], for direct layouts and scalars that the plan converts.
     unsafe fn run(&self, src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<Option<Lost>> {
         let pair = LayoutPair::arranged(from, to)?;
-        let parts = pair.split(threads::parts(to.len(), SHARED, PER_PART))?;
         let (src_at, dst_at, nbytes) = (Racy(src.cast_mut()), Racy(dst), to.nbytes());
         let whole = AtomicBool::new(true);
-        threads::each(parts.len(), |part| {
-            let pair = &parts[part];
+        let walk = |pair: &LayoutPair| {
             let src = src_at.at(pair.from_offset).cast_const();
             // SAFETY: clauses 1 to 4 of `cast`: a part of a split pair holds elements of both
             // arrays, and no other part holds them.
@@ -318,7 +317,14 @@ impl NumberCast<'_> {
             if done.is_err() {
                 whole.store(false, Relaxed);
             }
-        });
+        };
+        match threads::parts(to.len(), SHARED, PER_PART) {
+            1 => walk(&pair),
+            parts => {
+                let parts = pair.split(parts)?;
+                threads::each(parts.len(), |part| walk(&parts[part]));
+            }
+        }
         if whole.into_inner() {
             return Ok(None);
         }
@@ -343,14 +349,15 @@ impl NumberCast<'_> {
     ) -> Result<()> {
         let mut reader = BlockReader::new(self.level, src, from)?;
         let mut writer = Writer::new(self.level, dst, to, whole_nbytes)?;
-        let mut blocks = [const { LaneBlock::new() }; 2];
+        let mut room = MaybeUninit::uninit();
+        let blocks = LaneBlock::make(&mut room, to.len(), from.itemsize().max(to.itemsize()));
         let (mut left, mut most) = (to.len(), writer.first(self.plan.per_block()));
         while left > 0 && whole.load(Relaxed) {
             let count = left.min(most);
             // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
             // the level is available (NumberCast 1).
             unsafe { reader.load(&mut blocks[0], count) };
-            let Some(result) = self.plan.run(&mut blocks, count) else {
+            let Some(result) = self.plan.run(blocks, count) else {
                 whole.store(false, Relaxed);
                 break;
             };
@@ -379,7 +386,8 @@ impl NumberCast<'_> {
     ) -> Result<Option<Lost>> {
         let mut reader = BlockReader::new(self.level, src, from)?;
         let mut writer = Writer::new(self.level, dst, to, 0)?;
-        let mut blocks = [const { LaneBlock::new() }; 2];
+        let mut room = MaybeUninit::uninit();
+        let blocks = LaneBlock::make(&mut room, to.len(), from.itemsize().max(to.itemsize()));
         let mut bytes = vec![0; self.to.itemsize()];
         let mut done = 0;
         while done < to.len() {
@@ -387,7 +395,7 @@ impl NumberCast<'_> {
             // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
             // the level is available (NumberCast 1).
             unsafe { reader.load(&mut blocks[0], count) };
-            if let Some(result) = self.plan.run(&mut blocks, count) {
+            if let Some(result) = self.plan.run(blocks, count) {
                 // SAFETY: clause 2 of `cast` covers `to` at `dst`, from which the writer was made;
                 // the level is available (NumberCast 1).
                 unsafe { writer.store(&blocks[result], count) };

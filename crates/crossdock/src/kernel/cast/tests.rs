@@ -2,6 +2,7 @@
 //! an oracle that knows nothing of bits. Then random layouts of both.
 
 use std::cmp::Ordering;
+use std::mem::MaybeUninit;
 
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;
@@ -354,9 +355,10 @@ fn concat<'a>(elements: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
 
 /// Whether a block of this one element is refused.
 fn is_refused(plan: &CastPlan, element: &[u8]) -> bool {
-    let mut blocks = [const { LaneBlock::new() }; 2];
+    let mut room = MaybeUninit::uninit();
+    let blocks = LaneBlock::make(&mut room, 1, element.len());
     blocks[0].lanes_mut::<u8>(element.len()).copy_from_slice(element);
-    plan.run(&mut blocks, 1).is_none()
+    plan.run(blocks, 1).is_none()
 }
 
 #[test]

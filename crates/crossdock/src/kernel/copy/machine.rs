@@ -18,12 +18,15 @@ pub(super) struct Machine {
     pub(super) shuffle_len: usize,
 }
 
+/// Copies of at least this many bytes are streamed and shared.
+pub(super) const LARGE_NBYTES: usize = 4 << 20;
+
 impl Machine {
     pub(super) fn current() -> Self {
         Self {
             level: Level::current(),
-            stream_nbytes: 4 << 20,
-            share_nbytes: 4 << 20,
+            stream_nbytes: LARGE_NBYTES,
+            share_nbytes: LARGE_NBYTES,
             part_nbytes: 1 << 18,
             shuffle_len: 2048,
         }

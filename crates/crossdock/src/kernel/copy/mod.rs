@@ -1,7 +1,8 @@
 //! Copies between any two layouts of the same elements.
 //!
 //! ```text
-//!   copy ── indirect_copy: axes up to the last dereference of either array, pointer by pointer
+//!   copy ── few: few bytes along at most two axes, without a plan
+//!        └─ indirect_copy: axes up to the last dereference of either array, pointer by pointer
 //!             │
 //!           plan: axes sorted as the destination lies, merged, none of them backwards for the destination
 //!             │
@@ -23,6 +24,7 @@
 
 mod direct;
 mod elements;
+mod few;
 mod indirect_copy;
 mod machine;
 mod parts;
@@ -40,7 +42,8 @@ pub(in crate::kernel) use self::plan::{CopyAxis, CopyPlan};
 pub(crate) use self::steps::StridedWalk;
 
 use crate::kernel::copy::indirect_copy::{IndirectCopy, IndirectStrides};
-use crate::kernel::copy::machine::Machine;
+use crate::kernel::copy::machine::{LARGE_NBYTES, Machine};
+use crate::kernel::cpu::Level;
 use crate::layout::{Layout, MAX_RANK};
 use crate::memory::{count_copied, racy};
 
@@ -60,6 +63,12 @@ use crate::memory::{count_copied, racy};
 /// 4. Shapes and item sizes are equal.
 pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) {
     debug_assert_eq!((from.shape(), from.itemsize()), (to.shape(), to.itemsize()));
+    let is_direct = from.suboffsets().is_none() && to.suboffsets().is_none();
+    // SAFETY: clauses 1 to 4 of `# Safety`, for direct layouts (just checked); `Level::current` is
+    // a level of this CPU.
+    if is_direct && unsafe { few::copy(Level::current(), src, from, dst, to) } {
+        return count_copied(to.nbytes());
+    }
     let job = IndirectCopy {
         machine: Machine::current(),
         shape: from.shape(),
@@ -71,6 +80,24 @@ pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layo
     // level of this CPU.
     unsafe { job.copy(src, dst) };
     count_copied(to.nbytes());
+}
+
+/// The most bytes of a run that [`copy_small_run`] copies.
+pub(crate) const SMALL_RUN: usize = LARGE_NBYTES - 1;
+
+/// Copies `nbytes` bytes that are contiguous in source and destination, at most [`SMALL_RUN`], and
+/// counts them.
+///
+/// # Safety
+///
+/// 1. `nbytes` bytes at `src` may be loaded racily.
+/// 2. `nbytes` bytes at `dst` may be stored racily.
+/// 3. The two do not overlap.
+#[inline]
+pub(crate) unsafe fn copy_small_run(src: *const u8, dst: *mut u8, nbytes: usize) {
+    // SAFETY: clauses 1 and 2 of `# Safety`; `Level::current` is a level of this CPU.
+    unsafe { run::run(Level::current(), false)(src, dst, nbytes) };
+    count_copied(nbytes);
 }
 
 /// Copies the elements of a strided array, in row-major order of its indices, to contiguous memory.

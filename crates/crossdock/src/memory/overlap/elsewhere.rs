@@ -90,6 +90,7 @@ fn table() -> MutexGuard<'static, AliasTable> {
 }
 
 /// Whether any memory is known to be reachable in a second space. One load.
+#[inline]
 pub(super) fn is_any() -> bool {
     COUNT.load(Ordering::Relaxed) > 0
 }

@@ -53,6 +53,7 @@ impl Extent {
     }
 
     /// Addresses of the host.
+    #[inline]
     pub(crate) fn of_host(address: usize, nbytes: usize) -> Self {
         Self { space: Space::Unified, start: address as u64, nbytes: nbytes as u64 }
     }
@@ -80,6 +81,7 @@ impl Extent {
         Self { space, start: address as u64, nbytes: nbytes as u64 }
     }
 
+    #[inline]
     pub(super) fn end(&self) -> u64 {
         self.start.saturating_add(self.nbytes)
     }

@@ -13,10 +13,12 @@
 //!
 //! Reasons: `DESIGN.md`, "Overlap is decided by address".
 
+mod apart;
 mod elsewhere;
 mod extent;
 mod maps;
 
+pub(crate) use apart::are_apart;
 pub(crate) use elsewhere::Elsewhere;
 pub(crate) use extent::Extent;
 
@@ -66,11 +68,13 @@ pub(crate) struct OverlapOperand<'a> {
 
 impl OverlapOperand<'_> {
     /// Whether the extent lies within the allocation. Rows behind pointers do not.
+    #[inline]
     fn is_within(&self) -> bool {
         let region = Extent::of_host(self.header.ptr().addr().get(), self.header.nbytes());
         self.extent.start >= region.start && self.extent.end() <= region.end()
     }
 
+    #[inline]
     fn origin(&self) -> Origin {
         if self.extent.space != Space::Unified || !self.header.place().is_host() || self.extent.nbytes == 0 {
             return Origin::Private;

@@ -1,0 +1,78 @@
+//! Assignment between most arrays: on the host, apart, and leased by one atomic step each.
+//!
+//! Reasons: `DESIGN.md`, "Small work takes no plan".
+
+use crate::array::DArray;
+use crate::error::Result;
+use crate::kernel::{self, Casting, Gaps};
+use crate::memory::LeaseKind;
+use crate::memory::overlap::{Extent, OverlapOperand, are_apart};
+
+impl DArray {
+    /// [`DArray::assign`] of one run of bytes, if neither a lease nor the overlap takes more than a
+    /// few loads and two atomic steps. `None`, with nothing written, in all other cases.
+    #[inline]
+    pub(super) fn assign_run(&self, source: &Self) -> Option<Result<()>> {
+        let nbytes = self.layout().one_run_with(source.layout())?;
+        let dtype = self.dtype().as_scalar()?;
+        if nbytes > kernel::SMALL_RUN || source.dtype().as_scalar() != Some(dtype) {
+            return None;
+        }
+        if !self.is_apart_at_once(source, [0; 2], [nbytes; 2]) {
+            return None;
+        }
+        let (_ours, _theirs) =
+            (self.raw.brief_lease(LeaseKind::Share)?, source.raw.brief_lease(LeaseKind::Pin)?);
+        // SAFETY: 1. `one_run_with`: the `nbytes` bytes from element 0 on are the elements of the
+        // source (DArray 1), under the Pin lease `_theirs`; 2. and those of this array, under the
+        // Share lease `_ours`; 3. no byte belongs to both (`is_apart_at_once`).
+        unsafe { kernel::copy_small_run(source.as_ptr(), self.as_ptr().cast_mut(), nbytes) };
+        Some(source.check_fault())
+    }
+
+    /// [`DArray::assign`] between direct arrays on the host, if neither a lease nor the overlap
+    /// takes more than a few loads and two atomic steps. `None`, with nothing written, in all other
+    /// cases.
+    #[inline(never)]
+    pub(super) fn assign_apart(&self, source: &Self, casting: Casting) -> Option<Result<()>> {
+        if self.is_indirect() || source.is_indirect() || !self.layout().is_injective() {
+            return None;
+        }
+        let broadcast;
+        let from = if source.shape() == self.shape() {
+            source.layout()
+        } else {
+            broadcast = source.layout().broadcast_to(self.shape()).ok()?;
+            &broadcast
+        };
+        let (ours, theirs) = (self.layout().span(), source.layout().span());
+        if !self.is_apart_at_once(source, [ours.low(), theirs.low()], [ours.nbytes(), theirs.nbytes()]) {
+            return None;
+        }
+        let (_ours, _theirs) =
+            (self.raw.brief_lease(LeaseKind::Share)?, source.raw.brief_lease(LeaseKind::Pin)?);
+        let (src, dst) = (source.as_ptr(), self.as_ptr().cast_mut());
+        // SAFETY: DArray 1 and 2: the source is loadable under the Pin lease `_theirs`, also
+        // broadcast to this shape, and this array storable under the Share lease `_ours`. No byte
+        // belongs to both (`is_apart_at_once`), and none to two elements (`is_injective`).
+        let written = unsafe {
+            kernel::convert(src, source.dtype(), from, dst, self.dtype(), self.layout(), casting, Gaps::Keep)
+        };
+        Some(source.check_fault().and(written))
+    }
+
+    /// Whether the bytes of two direct arrays on the host certainly do not overlap, as a few loads
+    /// tell. `false` says nothing: ask [`DArray::may_overlap`] then. Of each array, this one first,
+    /// the bytes are `nbytes` bytes, `low` bytes from element 0 on.
+    #[inline]
+    fn is_apart_at_once(&self, other: &Self, low: [isize; 2], nbytes: [usize; 2]) -> bool {
+        are_apart(self.operand_at(low[0], nbytes[0]), other.operand_at(low[1], nbytes[1]))
+    }
+
+    /// `nbytes` bytes on the host, `low` bytes from element 0 on.
+    #[inline]
+    fn operand_at(&self, low: isize, nbytes: usize) -> OverlapOperand<'_> {
+        let start = self.as_ptr().addr().wrapping_add_signed(low);
+        OverlapOperand { header: self.raw().handle().header(), extent: Extent::of_host(start, nbytes) }
+    }
+}
