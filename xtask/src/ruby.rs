@@ -28,10 +28,6 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     if !told.contains("0 failures") {
         bail!("the gem was not installed");
     }
-    let mut clippy = run.door.cargo(&format!("clippy --manifest-path {MANIFEST} --release --locked"));
-    run.door.build_for_tests(&mut clippy);
-    // The wheel's lints, which look at the same crates, use that folder too.
-    run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", wheel::target(run.door)))?;
 
     let package = wheel::package(run, &installed(run.door).join("python"))?;
     run.step("test");
@@ -74,6 +70,7 @@ fn rake(door: &Door) -> Command {
     rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", wheel::target(door));
     rake.env("CROSSDOCK_GEM_HOME", installed(door).join("home"));
     door.build_for_tests(&mut rake);
+    Door::lint(&mut rake);
     rake
 }
 

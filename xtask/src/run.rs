@@ -66,6 +66,14 @@ impl Door {
         }
     }
 
+    /// Lints the crates of a workspace in a build of it, as `cargo clippy` does in a check, which
+    /// would check all that they need as well.
+    pub(crate) fn lint(command: &mut Command) {
+        command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+        // How `cargo clippy` passes arguments on.
+        command.env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
+    }
+
     /// `program` with `args`, split at spaces, in the root.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &str) -> Command {
         let mut command = Command::new(program);

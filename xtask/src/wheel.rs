@@ -18,14 +18,7 @@ const MANIFEST: &str = "bindings/python/Cargo.toml";
 const EXTENSIONS: &str = "crates/crossdock-pyo3/Cargo.toml";
 
 pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
-    let target = target(run.door);
-    run.step("lints");
-    let mut clippy =
-        run.door.cargo(&format!("clippy --release --locked --manifest-path {MANIFEST} -- -D warnings"));
-    run.door.build_for_tests(&mut clippy);
-    run.exec(clippy.env("CARGO_TARGET_DIR", &target))?;
-
-    let wheel = build(run, Door::build_for_tests)?;
+    let wheel = build(run, for_tests)?;
     let nbytes = fs::metadata(&wheel)?.len();
 
     interpreters::audit(run, &wheel)?;
@@ -48,7 +41,7 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     }
     run.seed(&mut pytest);
     // Compiled once for all processes of the tests, outside of the checkout.
-    run.exec(pytest.env("PYTHONPYCACHEPREFIX", target.join("bytecode")))?;
+    run.exec(pytest.env("PYTHONPYCACHEPREFIX", target(run.door).join("bytecode")))?;
 
     run.step("valgrind");
     interpreters::under_valgrind(run, &python)?;
@@ -56,6 +49,12 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     interpreters::on_all(run, &wheel)?;
     run.note(format!("a wheel of {} KiB", nbytes.div_ceil(1 << 10)));
     run.expect_tests()
+}
+
+/// The build of the tests is linted.
+fn for_tests(door: &Door, build: &mut Command) {
+    door.build_for_tests(build);
+    Door::lint(build);
 }
 
 /// The target folder of the wheel: apart from the workspace, whose lock file and features differ.
@@ -73,7 +72,7 @@ pub(crate) fn build(run: &mut Run<'_>, change: impl Fn(&Door, &mut Command)) -> 
 /// Builds the wheel of the tests, which costs little if the suite of the wheel has, and unpacks it.
 /// Returns the folder in which Python finds the package. Other suites do not write to `folder`.
 pub(crate) fn package(run: &mut Run<'_>, folder: &Path) -> Result<PathBuf> {
-    let wheel = build_into(run, &folder.join("wheels"), Door::build_for_tests)?;
+    let wheel = build_into(run, &folder.join("wheels"), for_tests)?;
     let package = folder.join("package");
     remove(&package)?;
     let mut unpack = run.door.command(TESTS.python(run.door), "-m zipfile -e");
@@ -101,18 +100,14 @@ fn build_into(run: &mut Run<'_>, folder: &Path, change: impl Fn(&Door, &mut Comm
     only_wheel(folder)
 }
 
-/// Checks and builds the extensions that the tests load, for the interpreter of the tests. Returns
+/// Lints and builds the extensions that the tests load, for the interpreter of the tests. Returns
 /// their folder.
 fn extensions(run: &mut Run<'_>) -> Result<PathBuf> {
     let target = run.door.target.join("extensions");
     let python = WHEEL.python(run.door);
-    for args in ["clippy --locked --workspace", "build --locked --workspace"] {
-        let mut cargo = run.door.cargo(&format!("{args} --manifest-path {EXTENSIONS}"));
-        if args.starts_with("clippy") {
-            cargo.args(["--", "-D", "warnings"]);
-        }
-        run.exec(cargo.env("CARGO_TARGET_DIR", &target).env("PYO3_PYTHON", &python))?;
-    }
+    let mut build = run.door.cargo(&format!("build --locked --workspace --manifest-path {EXTENSIONS}"));
+    Door::lint(&mut build);
+    run.exec(build.env("CARGO_TARGET_DIR", &target).env("PYO3_PYTHON", &python))?;
     Ok(target.join("debug"))
 }
 
