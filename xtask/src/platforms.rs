@@ -21,11 +21,12 @@ const TARGETS: &[&str] = &[
     "s390x-unknown-linux-gnu",
     "aarch64-apple-darwin",
     "x86_64-apple-darwin",
+    "x86_64-pc-windows-gnu",
 ];
 
 /// The platforms for which the library alone compiles: the C library and the command need pointers
 /// of 64 bits.
-const LIBRARY: &[&str] = &["armv7-unknown-linux-gnueabihf"];
+const LIBRARY: &[&str] = &["armv7-unknown-linux-gnueabihf", "i686-unknown-linux-gnu", "wasm32-wasip1"];
 
 const EVERYTHING: &[&str] = &["-p", "crossdock", "-p", "crossdock-capi", "-p", "crossdock-cli"];
 

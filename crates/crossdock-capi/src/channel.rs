@@ -11,8 +11,9 @@ use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery, Loan, Receiver, Sender};
 
 use crate::array::{XdArray, array_of, hand_over_array};
+use crate::descriptors::duplicated;
 use crate::error::{Failure, Result, XD_ERROR_CLOSED};
-use crate::foreign::{duplicated, emptied, given, lengths, text};
+use crate::foreign::{emptied, given, lengths, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 

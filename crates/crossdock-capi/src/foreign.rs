@@ -3,10 +3,9 @@
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use crate::error::{Failure, Result, XD_ERROR_BOUNDS, XD_ERROR_IO, XD_ERROR_MALFORMED, XD_ERROR_UNSUPPORTED};
+use crate::error::{Failure, Result, XD_ERROR_BOUNDS, XD_ERROR_MALFORMED, XD_ERROR_UNSUPPORTED};
 use crate::guard::answer;
 
 /// The maximum rank of any array, and of any list of axes read from C, so that the list fits on the
@@ -118,43 +117,6 @@ impl fmt::Display for Item<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]", self.0, self.1)
     }
-}
-
-/// A descriptor of the caller, which stays the caller's.
-///
-/// # Errors
-///
-/// `argument` for a negative number.
-///
-/// # Safety
-///
-/// The number is negative, or the caller keeps the descriptor open while the result is used.
-pub(crate) unsafe fn borrowed<'a>(fd: i32, name: &str) -> Result<BorrowedFd<'a>> {
-    if fd < 0 {
-        return Err(Failure::argument(format!(
-            "the argument `{name}` is {fd}; a descriptor is not negative"
-        )));
-    }
-    // SAFETY: the check above excludes -1; `# Safety`: the caller keeps it open.
-    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
-}
-
-/// A duplicate of a descriptor of the caller.
-///
-/// # Errors
-///
-/// As [`borrowed`]; `io` if the system has none left.
-///
-/// # Safety
-///
-/// As [`borrowed`], for the call.
-pub(crate) unsafe fn duplicated(fd: i32) -> Result<OwnedFd> {
-    // SAFETY: `# Safety`: the caller keeps it open during the call.
-    let fd = unsafe { borrowed(fd, "fd") }?;
-    fd.try_clone_to_owned().map_err(|error| {
-        let text = format!("descriptor {} could not be duplicated: {error}", fd.as_raw_fd());
-        Failure::of_kind(XD_ERROR_IO, text)
-    })
 }
 
 /// Lengths of axes, or indices: non-negative numbers, on the stack.

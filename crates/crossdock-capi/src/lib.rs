@@ -24,10 +24,11 @@
 //! | [`array`](mod@array) | arrays, their views, elements and copies |
 //! | [`open`], [`save`] | arrays in files |
 //! | [`pool`], [`ledger`] | where memory comes from, and what keeps it alive |
-//! | [`shared`] | memory that other processes map, and sockets |
+//! | [`shared`] | memory that other processes map |
+//! | `descriptors` | descriptors of such memory, and sockets (on POSIX systems) |
 //! | [`device`], [`stream`], [`own_device`] | memory on devices, queues of work, devices of the caller |
-//! | [`set`] | sets of arrays that another process holds |
-//! | [`channel`] | arrays as a stream between processes |
+//! | `set` | sets of arrays that another process holds (on POSIX systems) |
+//! | `channel` | arrays as a stream between processes (on POSIX systems) |
 //! | [`memory_view`], [`item`] | the original's protocol: views of objects, and their items |
 //! | [`dlpack`], [`arrow`] | export and import of tensors and columns |
 //! | [`table`] | columns of any type that Arrow describes, batches and readers |
@@ -38,7 +39,10 @@ pub mod array;
 pub mod arrow;
 pub mod backing;
 pub mod buffer;
+#[cfg(unix)]
 pub mod channel;
+#[cfg(unix)]
+pub mod descriptors;
 pub mod device;
 pub mod dlpack;
 pub mod dtype;
@@ -56,6 +60,7 @@ pub mod open;
 pub mod own_device;
 pub mod pool;
 pub mod save;
+#[cfg(unix)]
 pub mod set;
 pub mod shared;
 pub mod stream;

@@ -11,26 +11,32 @@
 //!
 //! `terminal.rs` escapes text from files before it reaches a terminal.
 
+#![cfg_attr(not(unix), expect(dead_code, reason = "what serves only subcommands that need descriptors"))]
+
 mod bench;
 mod cat;
 mod cell;
-mod closed;
 mod complete;
 mod convert;
 mod diff;
 mod failure;
 mod glob;
+#[cfg(unix)]
 mod hold;
 mod inspect;
+#[cfg(unix)]
 mod lend;
 mod man;
 mod open;
+mod order;
 mod out;
 mod progress;
 mod shards;
 mod source;
 mod status;
+mod system;
 mod table;
+#[cfg(unix)]
 mod tap;
 mod terminal;
 mod tour;
@@ -101,6 +107,7 @@ enum Colour {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(unix)]
     Lend(lend::Args),
     #[command(alias = "info")]
     Inspect(inspect::Args),
@@ -110,11 +117,17 @@ enum Command {
     Diff(diff::Args),
     Tour(tour::Args),
     Bench(bench::Args),
+    #[cfg(unix)]
     Hold(hold::Args),
+    #[cfg(unix)]
     Connect(hold::connect::Args),
+    #[cfg(unix)]
     Who(hold::who::Args),
+    #[cfg(unix)]
     Ls(hold::ls::Args),
+    #[cfg(unix)]
     Drop(hold::drop::Args),
+    #[cfg(unix)]
     Tap(tap::Args),
     Completions(complete::Args),
     #[command(hide = true)]
@@ -123,6 +136,7 @@ enum Command {
     #[command(hide = true)]
     Complete(complete::Words),
     /// The second process of the tour.
+    #[cfg(unix)]
     #[command(name = tour::CHILD, hide = true)]
     TourChild,
 }
@@ -148,6 +162,7 @@ fn main() -> ExitCode {
         registered.expect("the kinds of both are free");
     }
     let outcome = match &arguments.command {
+        #[cfg(unix)]
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Cat(args) => cat::run(args),
@@ -155,15 +170,22 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args),
         Command::Tour(args) => tour::run(args),
         Command::Bench(args) => bench::run(args),
+        #[cfg(unix)]
         Command::Hold(args) => hold::run(args),
+        #[cfg(unix)]
         Command::Connect(args) => hold::connect::run(args),
+        #[cfg(unix)]
         Command::Who(args) => hold::who::run(args),
+        #[cfg(unix)]
         Command::Ls(args) => hold::ls::run(args),
+        #[cfg(unix)]
         Command::Drop(args) => hold::drop::run(args),
+        #[cfg(unix)]
         Command::Tap(args) => tap::run(args),
         Command::Completions(args) => complete::run(args),
         Command::Man(args) => man::run(args, Arguments::command()),
         Command::Complete(args) => complete::complete(args, Arguments::command()),
+        #[cfg(unix)]
         Command::TourChild => tour::run_child(),
     };
     if arguments.verbose {

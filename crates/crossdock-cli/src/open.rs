@@ -1,12 +1,10 @@
 //! `FILE[:NAME][VIEW]`: an array in a file, and a view of it.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::bindings::files::{Selected, Target};
+use crossdock::bindings::files::{Selected, Target, mapped_nbytes};
 use crossdock::bindings::{Advice, similar, system_text};
 use crossdock::exchange::files::arrow_ipc::IpcFile;
 use crossdock::exchange::files::raw::Description;
@@ -170,9 +168,7 @@ impl Opened {
     pub(crate) fn check_size(&self) -> Result<(), Failure> {
         let (buffer, _) = self.view.buffer()?;
         let mapped = buffer.retained_nbytes() as u64;
-        let Some((fd, _)) = buffer.descriptor() else { return Ok(()) };
-        let size = fd.try_clone_to_owned().and_then(|fd| File::from(fd).metadata()).map(|data| data.len());
-        match size {
+        match mapped_nbytes(&buffer).unwrap_or(Ok(mapped)) {
             Ok(size) if size < mapped => {
                 let detail = format_args!("the mapped file shrank from {mapped} to {size} bytes");
                 Err(Failure::shrank(&self.path, detail))
@@ -280,11 +276,11 @@ pub(crate) fn split(target: &OsStr) -> Result<Target, Failure> {
     if target.is_empty() {
         return Err(Failure::new("the name of the file is empty"));
     }
-    let stdin =
-        target.as_bytes().strip_prefix(b"-").filter(|rest| rest.is_empty() || b":[".contains(&rest[0]));
-    match stdin {
+    // A name or a view that is not UTF-8 is none.
+    let rest = target.to_str().and_then(|text| text.strip_prefix('-'));
+    match rest.filter(|rest| rest.is_empty() || rest.starts_with([':', '['])) {
         Some(rest) if !Path::new(target).exists() => {
-            Ok(Target::new(&OsString::from_vec([&b"/dev/stdin"[..], rest].concat()))?)
+            Ok(Target::new(OsStr::new(&format!("/dev/stdin{rest}")))?)
         }
         _ => {
             let target = Target::new(target)?;

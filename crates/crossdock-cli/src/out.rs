@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use crossdock::bindings::system_text;
 
 use crate::failure::Failure;
-use crate::{closed, terminal};
+use crate::{system, terminal};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default().bold();
@@ -21,7 +21,7 @@ pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
 /// Prints a part of the answer. Returns whether a reader wants more of it.
 pub(crate) fn print_on(text: &str) -> Result<bool, Failure> {
     let mut stdout = anstream::stdout().lock();
-    let written = closed::check_stdout().and_then(|()| stdout.write_all(text.as_bytes()));
+    let written = system::check_stdout().and_then(|()| stdout.write_all(text.as_bytes()));
     match written.and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -56,11 +56,14 @@
 //!
 //! `driver.rs` is the one table of the driver's functions; `load.rs` opens the library.
 
+#![cfg_attr(not(unix), expect(dead_code, reason = "what serves only descriptors of memory"))]
+
 mod block;
 mod context;
 mod copy;
 mod core;
 mod description;
+#[cfg(unix)]
 mod descriptor;
 mod device;
 mod driver;
@@ -84,7 +87,9 @@ mod sys;
 mod virtual_calls;
 mod virtual_memory;
 
+#[cfg(unix)]
 use std::os::fd::BorrowedFd;
+#[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -97,6 +102,7 @@ use crossdock::device::MemoryManager;
 use crossdock::memory::{Birth, Place};
 
 pub use description::Description;
+#[cfg(unix)]
 pub use descriptor::{DescriptorExport, DescriptorRange};
 pub use ipc_handle::{IpcExport, IpcHandle};
 
@@ -249,12 +255,14 @@ pub fn shareable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
 ///
 /// `is_place` for other memory, and for no bytes; `is_device` where the driver failed;
 /// `is_conflict` while a Write lease is held.
+#[cfg(unix)]
 pub fn export_descriptor(buffer: &Buffer) -> Result<DescriptorExport> {
     descriptor::export_descriptor(buffer)
 }
 
 /// Whether [`export_descriptor`] has a descriptor of this memory. O(log n) in the number of such
 /// allocations.
+#[cfg(unix)]
 pub fn has_descriptor(buffer: &Buffer) -> bool {
     descriptor::has_descriptor(buffer)
 }
@@ -270,6 +278,7 @@ pub fn has_descriptor(buffer: &Buffer) -> bool {
 /// `is_device` where the driver does not import the descriptor, or the allocation is smaller than
 /// the range says; `is_malformed` for a size that no allocation has; `is_unsupported` as
 /// [`shareable_memory`]; and as [`free_nbytes`].
+#[cfg(unix)]
 pub fn import_descriptor(fd: BorrowedFd<'_>, range: &DescriptorRange) -> Result<Buffer> {
     descriptor::import_descriptor(fd, range)
 }
@@ -281,6 +290,7 @@ pub fn import_descriptor(fd: BorrowedFd<'_>, range: &DescriptorRange) -> Result<
 ///
 /// As [`import_descriptor`]; `is_malformed` for another message; `is_io` if the socket failed. The
 /// stream must then be closed.
+#[cfg(unix)]
 pub fn receive(socket: &UnixStream) -> Result<Option<Buffer>> {
     descriptor::receive(socket)
 }

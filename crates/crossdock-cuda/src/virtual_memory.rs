@@ -4,6 +4,7 @@
 //! Reasons: `DESIGN.md`, "CUDA memory leaves a process as a descriptor".
 
 use std::collections::BTreeMap;
+#[cfg(unix)]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -46,13 +47,14 @@ enum Origin {
     Allocated(Physical),
     /// From another process. The driver opens no descriptors of what it imported, so that the one
     /// which was received is kept.
+    #[cfg(unix)]
     Imported(Arc<OwnedFd>),
 }
 
 impl Origin {
     /// Whether devices may only read the memory.
     fn is_readonly(&self) -> bool {
-        matches!(self, Self::Imported(_))
+        !matches!(self, Self::Allocated(_))
     }
 }
 
@@ -122,6 +124,7 @@ impl Mapping {
     ///
     /// As [`supported`]; `is_device` where the descriptor is not of such memory, or of less, or
     /// cannot be duplicated.
+    #[cfg(unix)]
     pub(crate) fn import(hint: &Arc<Core>, descriptor: BorrowedFd<'_>, extent: usize) -> Result<Self> {
         let mut mapping = Self::new(hint, supported(hint)?);
         let kept = duplicate(descriptor)?;
@@ -290,6 +293,7 @@ pub(crate) fn allow(by: &Core, address: Address) -> Result<()> {
 /// # Errors
 ///
 /// The driver's error; `is_device` where the descriptor cannot be duplicated.
+#[cfg(unix)]
 pub(crate) fn export(core: &Core, address: Address) -> Result<Option<(OwnedFd, u64, usize)>> {
     let Some((base, Mapped { origin, extent, .. })) = around(address) else { return Ok(None) };
     let descriptor = match origin {
@@ -301,6 +305,7 @@ pub(crate) fn export(core: &Core, address: Address) -> Result<Option<(OwnedFd, u
 
 /// A new descriptor of memory that was allocated here. The caller has a lease that keeps its
 /// mapping.
+#[cfg(unix)]
 fn open(core: &Core, physical: Physical) -> Result<OwnedFd> {
     let calls = supported(core)?;
     let _current = core.enter()?;
@@ -321,6 +326,7 @@ fn open(core: &Core, physical: Physical) -> Result<OwnedFd> {
 }
 
 /// The same descriptor once more, which programs that this one executes do not inherit.
+#[cfg(unix)]
 fn duplicate(descriptor: BorrowedFd<'_>) -> Result<OwnedFd> {
     descriptor.try_clone_to_owned().map_err(|error| {
         Error::device(format!("the descriptor of the memory could not be duplicated: {error}"))

@@ -26,11 +26,13 @@ pub mod arrow;
 pub mod arrow_columns;
 pub mod buffer;
 pub mod bugs;
+#[cfg(unix)]
 mod child;
 mod counterpart;
 mod coverage;
 pub mod dlpack;
 pub mod generate;
+#[cfg(unix)]
 pub mod held;
 pub mod hostile;
 pub mod invalid;
@@ -43,6 +45,7 @@ pub use crate::counterpart::{counterparts_are_required, missing, not_run, python
 pub use crate::coverage::Coverage;
 pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};
+#[cfg(unix)]
 pub use child::status_of_child;
 
 /// The number of random cases of a test: `CROSSDOCK_CASES` from the environment, or the test's own

@@ -35,12 +35,12 @@ pub mod files {
     #[cfg(feature = "arrow-ipc")]
     pub use crate::exchange::files::arrow_ipc::outgoing_rows::{OutgoingRows, RowCounts};
     pub use crate::exchange::files::elements::release_pages;
+    pub use crate::exchange::files::mapped::{mapped_nbytes, mapped_offset};
     pub use crate::exchange::files::new_file::NewFile;
     pub use crate::exchange::files::npy::header::NpyHeader;
     pub use crate::exchange::files::outgoing::OutgoingArray;
     pub use crate::exchange::files::target::{Selected, Target};
     pub use crate::kernel::Rounding;
-    pub use crate::memory::os::files::path_of;
 }
 
 /// Loads, stores and copies of bytes that another thread, process or library may write meanwhile.
@@ -121,6 +121,7 @@ pub mod pep3118 {
 }
 
 /// Sets that a process holds for others, and how the bytes of another process are read.
+#[cfg(unix)]
 pub mod hold {
     pub use crate::exchange::files::load_set::load_set_of;
     pub use crate::exchange::files::map_set::map_set_of;
@@ -130,6 +131,7 @@ pub mod hold {
 }
 
 /// Channels, and how they are observed from outside.
+#[cfg(unix)]
 pub mod channel {
     #[cfg(feature = "arrow-ipc")]
     pub use crate::exchange::files::channel_tables::{is_table, loan_for_table, send_table_in, table};
@@ -138,6 +140,7 @@ pub mod channel {
 }
 
 /// Shared memory, and frames and tickets for transports that carry only bytes.
+#[cfg(unix)]
 pub mod shm {
     pub use crate::exchange::protocol::shm::frame::Frame;
     pub use crate::exchange::protocol::shm::offer::{TICKET_NBYTES, Ticket, offer, take};

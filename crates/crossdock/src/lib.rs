@@ -124,7 +124,8 @@
 //!
 //! # Limits
 //!
-//! - The tests run on Linux on x86-64. Windows and macOS are not supported yet.
+//! - The tests run on Linux on x86-64. The library compiles for other systems too, and lacks there
+//!   what they lack: `docs/platforms.md` has the tables.
 //! - Elements are plain data of a fixed size, and an array has at most [`MAX_RANK`] axes. There are
 //!   no missing values and no arithmetic.
 //! - A lease covers the whole allocation, which may be larger than the slice. To write two parts at
@@ -182,6 +183,14 @@
 //! [`Value`]: element::Value
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(unix),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "what serves only shared memory and channels between processes"
+    )
+)]
 
 mod error;
 

@@ -1,6 +1,7 @@
 //! Tables: columns of any type that Arrow describes, batches of them, and readers of batches.
 
 pub mod batch;
+#[cfg(unix)]
 pub mod channel;
 pub mod column;
 pub mod device;

@@ -16,7 +16,7 @@ use crate::cat::tables::CatInput;
 use crate::failure::{Failure, Result};
 use crate::open::Opened;
 use crate::source::Source;
-use crate::{closed, out, status};
+use crate::{out, status, system};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 fn writing(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> Result<(), Stop>,
 ) -> Result<Result<(), Stop>> {
-    closed::check_stdout().map_err(|error| out::unwritten(&error))?;
+    system::check_stdout().map_err(|error| out::unwritten(&error))?;
     let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let written = write(&mut writer).and_then(|()| Ok(writer.flush()?));
     // Discards what is left in the buffer after an error; a drop would write it.

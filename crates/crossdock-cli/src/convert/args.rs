@@ -12,7 +12,7 @@ use crossdock::exchange::files::raw::Description;
 
 use crate::convert::select::is_integer;
 use crate::failure::Failure;
-use crate::lend::Letter;
+use crate::order::Letter;
 use crate::terminal;
 
 const EXAMPLES: &str = "\

@@ -1,7 +1,6 @@
 //! `crossdock convert`: writes arrays of a file to a file of another format, or of the same.
 
 mod args;
-mod cleanup;
 mod plan;
 mod select;
 mod table_source;

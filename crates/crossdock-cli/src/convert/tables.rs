@@ -9,7 +9,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use crossdock::bindings::files::{NewFile, OutgoingRows, RowCounts};
@@ -227,8 +226,7 @@ impl Output for TablePlan {
             let text = crossdock::bindings::system_text(&error);
             Failure::new(format_args!("it could not be read back: {text}"))
         };
-        let opened =
-            crossdock::bindings::files::path_of(file.as_fd()).and_then(File::open).map_err(unread)?;
+        let opened = file.path().and_then(File::open).map_err(unread)?;
         let mut written = Comparing { file: BufReader::with_capacity(1 << 18, opened), differs: false };
         let compared = self.write(&mut written);
         let is_longer = written.file.read(&mut [0]).map_err(unread)? > 0;

@@ -1,18 +1,14 @@
 //! The file or pipe that is written.
 
-use std::fs::{File, Metadata};
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crossdock::bindings::files::NewFile;
 use indicatif::ProgressBar;
 
-use crate::convert::cleanup;
 use crate::failure::{Failure, Result};
 use crate::words::words;
-use crate::{closed, out, terminal};
+use crate::{out, system, terminal};
 
 /// What is written to the output.
 pub(super) trait Output {
@@ -40,7 +36,7 @@ impl<'a> Target<'a> {
     /// its reader.
     pub(super) fn open(path: &'a Path, force: bool) -> Result<Self> {
         if path == "-" {
-            closed::check_stdout().map_err(|error| out::unwritten(&error))?;
+            system::check_stdout().map_err(|error| out::unwritten(&error))?;
         }
         let opened = match path.to_str() {
             Some("-") => NewFile::create("/dev/stdout"),
@@ -56,7 +52,7 @@ impl<'a> Target<'a> {
             )));
         }
         if let Some(part) = file.part() {
-            cleanup::remove(part)?;
+            system::remove_when_ended(part)?;
         }
         Ok(Self { path, file })
     }
@@ -65,19 +61,19 @@ impl<'a> Target<'a> {
     pub(super) fn check_source(&self, source: &Path) -> Result<()> {
         let through = self.file.written_through().and_then(|file| file.metadata().ok());
         match (through, std::fs::metadata(source)) {
-            (Some(through), Ok(source)) if through.is_file() && same(&through, &source) => Err(Failure::new(
-                format_args!("{}: it is also the input; write to another file", terminal::path(self.path)),
-            )),
+            (Some(through), Ok(source)) if through.is_file() && system::is_same(&through, &source) => {
+                Err(Failure::new(format_args!(
+                    "{}: it is also the input; write to another file",
+                    terminal::path(self.path)
+                )))
+            }
             _ => Ok(()),
         }
     }
 
     /// Whether the output goes to standard output.
     pub(super) fn is_stdout(&self) -> bool {
-        let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        let stdout = stdout.and_then(|stdout| stdout.metadata());
-        let through = self.file.written_through().map(File::metadata);
-        matches!((through, stdout), (Some(Ok(through)), Ok(stdout)) if same(&through, &stdout))
+        self.file.written_through().is_some_and(system::is_stdout)
     }
 
     /// Writes the whole output, and returns the number of bytes. They move the bar, if one is
@@ -99,7 +95,7 @@ impl<'a> Target<'a> {
         let compared = output.verify(&self.file);
         output.check()?;
         compared.map_err(|failure| failure.within(terminal::path(self.path)))?;
-        let _hold = cleanup::DeferredSignals::new()?;
+        let _hold = system::defer_signals()?;
         self.file.finish().map_err(failed)?;
         Ok(nbytes)
     }
@@ -114,10 +110,6 @@ fn named(path: &Path, error: &crossdock::Error) -> Failure {
         }
         _ => Failure::new(format_args!("{shown}: {}", error.in_words(words))),
     }
-}
-
-fn same(a: &Metadata, b: &Metadata) -> bool {
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 /// Counts the bytes written, and moves the progress bar.

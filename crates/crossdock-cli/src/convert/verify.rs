@@ -1,7 +1,5 @@
 //! `--verify`: reads the output back, and compares it with the input, in parts.
 
-use std::os::fd::AsFd;
-
 use crossdock::bindings::files::{NewFile, OutgoingArray, release_pages};
 use crossdock::exchange::files::{Contents, OpenOptions};
 use crossdock::layout::Order;
@@ -18,7 +16,7 @@ pub(super) fn compare(
     options: OpenOptions,
     arrays: &[(String, OutgoingArray)],
 ) -> Result<()> {
-    let path = crossdock::bindings::files::path_of(file.as_fd()).map_err(|error| {
+    let path = file.path().map_err(|error| {
         Failure::new(format_args!("it could not be read back: {}", crossdock::bindings::system_text(&error)))
     })?;
     let contents = options.guarded(true).limit(u64::MAX).open_all(path)?;

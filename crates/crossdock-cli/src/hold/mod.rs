@@ -26,7 +26,7 @@ use indicatif::BinaryBytes;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Failure, Result};
-use crate::lend::signals::is_ignored;
+use crate::system::is_ignored;
 use crate::table::counted;
 use crate::{out, progress, status, terminal};
 

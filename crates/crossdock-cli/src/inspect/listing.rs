@@ -8,6 +8,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use comfy_table::CellAlignment;
+use crossdock::bindings::files::mapped_offset;
 use crossdock::bindings::similar;
 use crossdock::exchange::files::{Entry, Format};
 use indicatif::BinaryBytes;
@@ -363,7 +364,7 @@ fn offset(entry: &Entry) -> Option<u64> {
     }
     // O(1), since the array is in place.
     let (buffer, within) = entry.open().ok()?.buffer().ok()?;
-    buffer.descriptor().map(|(_, start)| start + within as u64)
+    mapped_offset(&buffer).map(|start| start + within as u64)
 }
 
 fn more(text: &mut String, count: usize) {

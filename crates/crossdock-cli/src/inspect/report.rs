@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crossdock::DArray;
+use crossdock::bindings::files::mapped_offset;
 use crossdock::element::{DType, DTypeKind};
 use crossdock::exchange::files::Entry;
 use crossdock::layout::Order;
@@ -15,8 +16,8 @@ use crate::inspect::protocols::Exchange;
 use crate::inspect::sketch::{self, Step};
 use crate::inspect::statistics::sample::counts_time;
 use crate::inspect::statistics::{Found, Numbers, Statistics};
-use crate::lend::order_letter;
 use crate::open::{Archive, Opened};
+use crate::order::order_letter;
 use crate::terminal;
 
 /// The version of the JSON of one array; `docs/command.md` describes it.
@@ -118,7 +119,7 @@ impl OpenedArray {
                 .filter(|&order| array.layout().is_contiguous(order))
                 .map(order_letter)
                 .collect(),
-            offset: buffer.descriptor().map(|(_, start)| start + within as u64),
+            offset: mapped_offset(&buffer).map(|start| start + within as u64),
             address_alignment: 1 << array.as_ptr().addr().trailing_zeros().min(12),
             dtype_alignment: alignment,
             is_aligned: array.as_ptr().addr().is_multiple_of(alignment)

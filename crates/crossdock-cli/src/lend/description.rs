@@ -3,10 +3,10 @@
 use crossdock::bindings::dialect::typestr;
 use crossdock::element::{ByteOrder, DType, DTypeKind, ScalarKind};
 use crossdock::exchange::protocol::shm::Description;
-use crossdock::layout::Order;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
+use crate::order::order_letter;
 
 /// Names and values.
 pub(crate) type Environment = [(&'static str, String); 7];
@@ -80,14 +80,6 @@ impl<'a> Array<'a> {
             ("CROSSDOCK_SHAPE", spaced(self.shape)),
             ("CROSSDOCK_STRIDES", spaced(self.strides)),
         ])
-    }
-}
-
-/// NumPy's letter for an order.
-pub(crate) fn order_letter(order: Order) -> &'static str {
-    match order {
-        Order::RowMajor => "C",
-        Order::ColumnMajor => "F",
     }
 }
 

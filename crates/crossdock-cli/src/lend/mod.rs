@@ -18,10 +18,10 @@ use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::layout::{Layout, Order};
 use crossdock::view::{CopyPolicy, Refusal, Request};
 
-pub(crate) use self::description::order_letter;
 pub(crate) use self::process_lease::ProcessLease;
 use crate::failure::Failure;
 use crate::open::{self, Archive, Opened, options, split};
+use crate::order::Letter;
 use crate::source::Source;
 use crate::words::words;
 use crate::{out, progress, status, terminal};
@@ -120,26 +120,6 @@ pub(crate) struct Args {
     /// The command and its arguments. Options of `lend` come before it; `--` may separate them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-}
-
-/// An order as an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Letter {
-    /// Row-major.
-    #[value(name = "C")]
-    C,
-    /// Column-major.
-    #[value(name = "F")]
-    F,
-}
-
-impl From<Letter> for Order {
-    fn from(letter: Letter) -> Self {
-        match letter {
-            Letter::C => Self::RowMajor,
-            Letter::F => Self::ColumnMajor,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::failure::{Failure, Result};
+use crate::system::is_ignored;
 
 /// The signals that are forwarded.
 const PASSED_ON: [(i32, Signal); 2] = [(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
@@ -48,15 +49,6 @@ pub(crate) fn catch() -> Result<()> {
         unsafe { signal_hook::low_level::register(signal, pass_on) }.map_err(told(signal))?;
     }
     Ok(())
-}
-
-/// Whether this process ignores a signal, as inherited from its parent.
-pub(crate) fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & bit(signal) != 0)
 }
 
 /// Forwards signals to this process, beginning with those that arrived before it was known.

@@ -19,7 +19,7 @@ use crossdock::bindings::system_text;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Failure, Result};
-use crate::lend::signals::is_ignored;
+use crate::system::is_ignored;
 use crate::tap::report::TapReport;
 use crate::{out, progress};
 

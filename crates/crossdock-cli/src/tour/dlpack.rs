@@ -1,13 +1,14 @@
 //! A consumer in C that knows DLPack's struct, and not Crossdock.
 
-use std::ffi::{CString, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use crossdock::bindings::system_text;
+use libloading::Library;
 
 use crate::failure::{Failure, Result};
 use crossdock::DArray;
@@ -139,20 +140,14 @@ fn build_in(folder: &Path) -> Result<Consume> {
     if !status.success() {
         return Err(Failure::new("`cc` could not compile the consumer"));
     }
-    let path = CString::new(library.as_os_str().as_bytes()).unwrap_or_default();
-    // SAFETY: `path` ends with a NUL; the library was compiled from `SOURCE` just now, which has no
-    // constructors, so loading it runs no code of its own.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() {
-        return Err(Failure::new("the compiled consumer could not be loaded"));
-    }
-    // SAFETY: `handle` is not null, as checked above, and is never closed; the name ends with a
-    // NUL.
-    let symbol = unsafe { libc::dlsym(handle, c"crossdock_consume".as_ptr()) };
-    if symbol.is_null() {
-        return Err(Failure::new("the compiled consumer lacks its function"));
-    }
-    // SAFETY: `symbol` is not null, as checked above; it is the address of `crossdock_consume`,
-    // whose signature in `SOURCE` is that of `Consume`, and the library is never closed.
-    Ok(unsafe { std::mem::transmute::<*mut c_void, Consume>(symbol) })
+    // SAFETY: the library was compiled from `SOURCE` just now, which has no constructors, so
+    // loading it runs no code of its own.
+    let library = unsafe { Library::new(&library) }
+        .map_err(|_| Failure::new("the compiled consumer could not be loaded"))?;
+    // The library is never closed.
+    let library = ManuallyDrop::new(library);
+    // SAFETY: `crossdock_consume` has the signature of `Consume` in `SOURCE`.
+    let consume = unsafe { library.get::<Consume>(c"crossdock_consume") }
+        .map_err(|_| Failure::new("the compiled consumer lacks its function"))?;
+    Ok(*consume)
 }

@@ -11,6 +11,7 @@ mod dlpack;
 mod measure;
 mod pages;
 mod place;
+#[cfg(unix)]
 mod process;
 mod report;
 mod rust;
@@ -32,6 +33,7 @@ use crate::tour::report::{Outcome, TourReport};
 use crate::tour::views::View;
 use crate::{out, progress};
 
+#[cfg(unix)]
 pub(crate) use crate::tour::process::{CHILD, run_child};
 
 const EXAMPLES: &str = "\
@@ -87,7 +89,7 @@ fn travel(opened: &Opened) -> Result<TourReport> {
 }
 
 /// The number of consumers.
-const CONSUMERS: usize = 6;
+const CONSUMERS: usize = if cfg!(unix) { 6 } else { 4 };
 
 /// The steps for each view: one for its checksum and a copy to compare with, and one for each
 /// consumer.
@@ -111,7 +113,9 @@ fn hand_over(
         ("ndarray", &|| rust::ndarray(array)),
         ("a C program (DLPack)", &|| c_consumer.consume(array)),
         ("MemoryView", &|| rust::memory_view(array)),
+        #[cfg(unix)]
         ("another process", &|| process::child(array)),
+        #[cfg(unix)]
         ("python3, its stdlib", &|| process::python(array)),
     ];
     for (to, consume) in consumers {

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::ops::RangeBounds;
-use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
 use crate::buffer::guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
 use crate::buffer::window::resolve;
 use crate::error::{Error, Result};
 use crate::memory::header::Header;
+use crate::memory::os::fd::BorrowedFd;
 use crate::memory::{
     Backing, Birth, Handle, Lease, LeaseKind, Place, Protocols, exclusive, lease, no_access, publish,
 };
@@ -182,6 +182,7 @@ impl Buffer {
     ///
     /// A block of a [shareable pool](crate::pool::Pool::shareable) is aliased from this call on:
     /// Read and Write leases are refused. While one is held, the result is `None`.
+    #[cfg(unix)]
     pub fn descriptor(&self) -> Option<(BorrowedFd<'_>, u64)> {
         self.publish().ok().flatten()
     }

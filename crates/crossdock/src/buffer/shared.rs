@@ -2,10 +2,10 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::os::fd::OwnedFd;
 
 use crate::buffer::Buffer;
 use crate::error::{Rejected, Result};
+use crate::memory::os::fd::OwnedFd;
 use crate::memory::{Handle, LeaseKind, MapOptions, owner};
 
 impl Buffer {
@@ -56,6 +56,7 @@ impl Buffer {
     /// (map it as a file instead) or has huge pages (`MFD_HUGETLB`: punching a hole in them makes a
     /// reader fault in spite of the seal), `is_read_only` for writing memory that is sealed against
     /// writing, `is_io`.
+    #[cfg(unix)]
     pub fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<Self> {
         owner::map_shared(fd, offset, nbytes, writable)
             .map(Self::whole)

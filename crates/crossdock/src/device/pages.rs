@@ -45,8 +45,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: clauses 1 and 2 of `unmap`: only this value unmaps `base..base + nbytes` (Pages
-        // 1), and `drop` runs once; its users have been dropped.
+        // SAFETY: clauses 1 to 3 of `unmap`: only this value unmaps `base..base + nbytes` (Pages
+        // 1), all of it, and `drop` runs once; its users have been dropped.
         unsafe { pages::unmap(self.base, self.nbytes) };
     }
 }

@@ -5,12 +5,12 @@
 //! The access then continues, and a later query reports the fault. The handler accesses only the
 //! table below and makes one system call.
 
-use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering, fence};
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::fork::ForkLock;
+use crate::memory::os::fd::RawFd;
 use crate::memory::os::{PageAccess, faults, files, pages};
 use crate::memory::thread::stay_loaded;
 
@@ -47,7 +47,7 @@ struct WatchEntry {
 pub(crate) struct FilePart {
     /// The descriptor, which stays open while the range is watched.
     pub(crate) fd: RawFd,
-    /// The first byte; the range begins at the page of it.
+    /// The first byte; the range begins at the multiple of [`pages::granularity`] before it.
     pub(crate) offset: u64,
     pub(crate) nbytes: usize,
 }
@@ -72,7 +72,7 @@ impl WatchEntry {
         let offset = self.offset.load(Ordering::Relaxed);
         let touched = self.fault.load(Ordering::Acquire);
         if touched != 0 {
-            let first = offset - offset % pages::size() as u64;
+            let first = offset - offset % pages::granularity() as u64;
             let byte = first + touched.saturating_sub(self.start.load(Ordering::Relaxed)) as u64;
             return Some(Error::new(
                 Kind::Fault,

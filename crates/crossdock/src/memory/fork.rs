@@ -384,7 +384,7 @@ unsafe extern "C" fn in_child() {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, unix, not(loom)))]
 mod tests {
     use super::*;
 

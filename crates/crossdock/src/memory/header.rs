@@ -45,7 +45,7 @@ pub(crate) struct Region {
 
 /// A file or shared-memory descriptor, and where in it a region begins.
 pub(crate) struct Descriptor {
-    pub(crate) fd: std::os::fd::RawFd,
+    pub(crate) fd: crate::memory::os::fd::RawFd,
     pub(crate) offset: u64,
     pub(crate) writable: bool,
 }

@@ -2,10 +2,10 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Kind};
+use crate::memory::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use crate::memory::os::{anonymous, errors, process};
 
 /// New shared memory of a fixed size: it is sealed against shrinking and growing.
@@ -53,6 +53,10 @@ impl Memfd {
             return match sized_memory(1, c"crossdock-pool") {
                 Err(error) if errors::is_out_of_descriptors(&error) => {
                     Self::no_descriptor(nbytes, open, error)
+                }
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    let text = "this system has no shareable memory; use another pool";
+                    Error::caused(Kind::Unsupported, text, error)
                 }
                 _ => Error::out_of_memory(nbytes, align),
             };

@@ -2,12 +2,11 @@
 //!
 //! Reasons: `DESIGN.md`, "A published block is never used again".
 
-use std::os::fd::BorrowedFd;
-
 use crate::error::{Error, Result, try_box};
 use crate::memory::conflict::Wanted;
 use crate::memory::handle::{Handle, refused};
 use crate::memory::header::{Birth, Descriptor};
+use crate::memory::os::fd::BorrowedFd;
 use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::identity;
 use crate::memory::place::Backing;

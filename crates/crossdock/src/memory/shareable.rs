@@ -21,7 +21,6 @@
 //! See also: `DESIGN.md`, "A fork publishes".
 
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,6 +28,7 @@ use crate::memory::copied::count_copied;
 use crate::memory::fork::{Fork, ForkLock};
 use crate::memory::header::{Descriptor, Header};
 use crate::memory::memfd::Memfd;
+use crate::memory::os::fd::{AsFd, AsRawFd};
 use crate::memory::os::{PageAccess, anonymous, pages};
 use crate::memory::word::{LeaseKind, WordValue};
 
@@ -287,7 +287,7 @@ impl ShareableRegion {
         };
         // SAFETY: clause 1 of `read_to`: `copy` has `used` bytes, which only this function knows.
         if unsafe { anonymous::read_to(memfd.as_fd(), copy, used) }.is_err() {
-            // SAFETY: clauses 1 and 2 of `unmap`: `copy` was mapped above, and no other code knows
+            // SAFETY: clauses 1 to 3 of `unmap`: `copy` was mapped above, and no other code knows
             // it.
             unsafe { pages::unmap(copy, used) };
             return ForkCopy::Failed;
@@ -298,7 +298,7 @@ impl ShareableRegion {
 
     fn drop_copy(&mut self) {
         if let ForkCopy::Copy(copy, nbytes) = mem::replace(&mut self.snapshot, ForkCopy::None) {
-            // SAFETY: clauses 1 and 2 of `unmap`: `ShareableRegion::copy` mapped it, and only the
+            // SAFETY: clauses 1 to 3 of `unmap`: `ShareableRegion::copy` mapped it, and only the
             // snapshot, which has just been taken away, knew it.
             unsafe { pages::unmap(copy, nbytes) };
         }

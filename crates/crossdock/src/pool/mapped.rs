@@ -6,10 +6,10 @@
 //! A block is always *one* mapping of the system, because `mremap` moves only one (until Linux
 //! 6.17): pages of two blocks are never combined.
 
-use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use crate::memory::memfd::Memfd;
+use crate::memory::os::fd::AsFd;
 use crate::memory::os::{PageAccess, pages};
 use crate::pool::hints::Hints;
 
@@ -53,7 +53,7 @@ const fn step_log2(nbytes: usize) -> u32 {
 pub(crate) fn map(nbytes: usize, hints: Hints) -> Option<NonNull<u8>> {
     let base = match nbytes < HUGE {
         true => pages::map(nbytes, PageAccess::ReadWrite),
-        false => map_aligned(nbytes, PageAccess::ReadWrite),
+        false => pages::map_aligned(nbytes, HUGE, PageAccess::ReadWrite),
     }?;
     advise_huge(base, nbytes, hints);
     if let Some(node) = hints.on_node() {
@@ -71,13 +71,13 @@ pub(crate) fn map_shareable(nbytes: usize, hints: Hints) -> Option<(NonNull<u8>,
     let memfd = Memfd::new(nbytes)?;
     let place = match nbytes < HUGE {
         true => pages::map(nbytes, PageAccess::None),
-        false => map_aligned(nbytes, PageAccess::None),
+        false => pages::map_aligned(nbytes, HUGE, PageAccess::None),
     }?;
     // SAFETY: clause 1 of `map_file_over`: `place` was reserved above for `nbytes` bytes, and no
     // other party knows it.
     let base = unsafe { pages::map_file_over(place, nbytes, memfd.as_fd()) };
     let Some(base) = base else {
-        // SAFETY: clauses 1 and 2 of `unmap`: the range was reserved above, and nothing uses it.
+        // SAFETY: clauses 1 to 3 of `unmap`: the range was reserved above, and nothing uses it.
         unsafe { pages::unmap(place, nbytes) };
         return None;
     };
@@ -127,8 +127,8 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
         // SAFETY: `new <= old`, and the block has `old` bytes (clause 1 of `# Safety`), so the sum
         // stays within it.
         let end = unsafe { base.add(new) };
-        // SAFETY: clause 1 of `unmap`: the range is the end of the block (clause 1 of `# Safety`).
-        // Clause 2: by clause 2 of `# Safety` no party uses it.
+        // SAFETY: clauses 1 and 3 of `unmap`: the range is the end of the block (clause 1 of
+        // `# Safety`). Clause 2: by clause 2 of `# Safety` no party uses it.
         return (new == old || unsafe { pages::unmap(end, old - new) }).then_some(base);
     }
     // SAFETY: 1. `base` is a block of `old` bytes (clause 1 of `# Safety`), and `new > old`, since
@@ -163,7 +163,7 @@ unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>>
             return stayed;
         }
     }
-    let place = map_aligned(new, PageAccess::None)?;
+    let place = pages::map_aligned(new, HUGE, PageAccess::None)?;
     // If this fails, the system has usually unmapped `place` already, and other memory may lie
     // there. So it is not touched again. At worst (too many mappings), addresses stay reserved,
     // without memory.
@@ -180,35 +180,6 @@ fn advise_huge(base: NonNull<u8>, nbytes: usize, hints: Hints) {
     if !is_huge || nbytes >= HUGE {
         pages::advise_huge(base, nbytes, is_huge);
     }
-}
-
-/// A mapping that begins at a multiple of [`HUGE`]: maps a longer range and unmaps its ends.
-fn map_aligned(nbytes: usize, access: PageAccess) -> Option<NonNull<u8>> {
-    let whole = nbytes.checked_add(HUGE)?;
-    let start = pages::map(whole, access)?;
-    let lead = start.addr().get().wrapping_neg() % HUGE;
-    // SAFETY: `lead < HUGE`, and the mapping has `nbytes + HUGE` bytes, so the sum stays within it.
-    let base = unsafe { start.add(lead) };
-    // SAFETY: clauses 1 and 2 of `unmap`: the range is the front of the mapping made above, which
-    // no other party knows.
-    if lead > 0 && !unsafe { pages::unmap(start, lead) } {
-        // SAFETY: clauses 1 and 2 of `unmap`: the failed call removed nothing, so the whole mapping
-        // made above is left, which no other party knows.
-        unsafe { pages::unmap(start, whole) };
-        return None;
-    }
-    // SAFETY: `lead < HUGE` bytes lie in front of `base`, so `nbytes` more stay within the
-    // `nbytes + HUGE` bytes of the mapping.
-    let end = unsafe { base.add(nbytes) };
-    // SAFETY: clauses 1 and 2 of `unmap`: the range is the end of the mapping made above, which no
-    // other party knows.
-    if !unsafe { pages::unmap(end, HUGE - lead) } {
-        // SAFETY: clauses 1 and 2 of `unmap`: the failed call removed nothing, so all of the
-        // mapping from `base` on is left, which no other party knows.
-        unsafe { pages::unmap(base, whole - lead) };
-        return None;
-    }
-    Some(base)
 }
 
 fn is_aligned(base: NonNull<u8>) -> bool {

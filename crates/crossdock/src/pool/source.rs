@@ -129,7 +129,8 @@ impl BlockSource {
     #[inline]
     pub(super) fn wants_map(&self, capacity: usize, demand: Demand) -> bool {
         let is_large = || capacity >= LARGE || demand.hints != Hints::new() && capacity >= pages::size();
-        self.cache.as_ref().is_some_and(|cache| is_large() || cache.is_shareable() && capacity > 0)
+        let wants = |cache: &Cache| pages::HAS_MAPPINGS && is_large() || cache.is_shareable() && capacity > 0;
+        self.cache.as_ref().is_some_and(wants)
     }
 
     /// The error of a source without memory.

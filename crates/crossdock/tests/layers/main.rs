@@ -212,8 +212,10 @@ fn the_architecture_shows_the_drawing_of_the_layers() {
 const ONCE: [&str; 4] = ["get_or_init(", "LazyLock", "call_once", "LazyCell"];
 
 /// The files in which they are allowed, and why.
-const MAY_BLOCK: &[(&str, &str)] =
-    &[("memory/os/unix/faults.rs", "it is set under a lock that is held across forks")];
+const MAY_BLOCK: &[(&str, &str)] = &[
+    ("memory/os/basic/process.rs", "the systems that have it never fork"),
+    ("memory/os/unix/faults.rs", "it is set under a lock that is held across forks"),
+];
 
 #[test]
 fn cells_are_set_so_that_a_forked_child_does_not_wait_for_them() {
@@ -252,6 +254,30 @@ fn only_one_module_of_the_library_calls_the_system() {
     }
     assert!(inside > 100, "{OS} has {inside} lines that name the system");
     assert!(outside.is_empty(), "only {OS} calls the system:\n{}\n", outside.join("\n"));
+}
+
+/// The files of the library outside [`OS`] that have names for POSIX systems alone, and which.
+const POSIX_ONLY: &[(&str, usize, &str)] = &[
+    ("bindings.rs", 3, "channels, holders and frames"),
+    ("buffer/buffer.rs", 1, "the descriptor of a buffer"),
+    ("buffer/shared.rs", 1, "the map of a descriptor"),
+    ("exchange/explain/offers.rs", 3, "the rows of shared memory"),
+    ("exchange/files/mod.rs", 6, "files of sets that a holder has, and tables in channels"),
+    ("exchange/protocol/mod.rs", 3, "the protocols between processes"),
+];
+
+#[test]
+fn names_for_posix_systems_alone_are_few() {
+    let mut found = Vec::new();
+    for Source { file, text } in library() {
+        let asks = |line: &&str| line.contains("cfg") && (line.contains("unix") || line.contains("windows"));
+        let count = text.lines().filter(asks).filter(|line| !line.contains("test")).count();
+        if count > 0 && !file.ends_with("tests.rs") && !file.starts_with(OS) {
+            found.push((file.to_string_lossy().replace('\\', "/"), count));
+        }
+    }
+    let expected: Vec<_> = POSIX_ONLY.iter().map(|(file, count, _)| ((*file).to_owned(), *count)).collect();
+    assert_eq!(found, expected, "a system's lack belongs into {OS}, as an error");
 }
 
 #[test]

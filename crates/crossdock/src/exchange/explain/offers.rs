@@ -6,7 +6,9 @@ use crate::error::Error;
 use crate::exchange::explain::ndarray;
 use crate::exchange::explain::python;
 use crate::exchange::protocol::memory_view::{self, ArrayObject, View, hub};
-use crate::exchange::protocol::{arrow, dlpack, pep3118, shm};
+#[cfg(unix)]
+use crate::exchange::protocol::shm;
+use crate::exchange::protocol::{arrow, dlpack, pep3118};
 use crate::view::{Refusal, Request};
 
 /// What one protocol does with an array.
@@ -85,7 +87,9 @@ const EXPORTERS: &[(&str, Export)] = &[
     ("DLPack before 1.0", |array| dlpack::export_legacy(array, &tensor()).map(drop)),
     ("Arrow array", |array| arrow::export(array, &arrow::ExportOptions::new()).map(drop)),
     ("Arrow device array", |array| arrow::export_device(array, &arrow::ExportOptions::new()).map(drop)),
+    #[cfg(unix)]
     ("shared memory (Pin)", |array| shm::export(array, &Request::pin()).map(drop)),
+    #[cfg(unix)]
     ("shared memory (Share)", |array| shm::export(array, &Request::share()).map(drop)),
 ];
 

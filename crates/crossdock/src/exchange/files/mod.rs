@@ -93,7 +93,7 @@
 
 #[cfg(feature = "arrow-ipc")]
 pub mod arrow_ipc;
-#[cfg(feature = "arrow-ipc")]
+#[cfg(all(unix, feature = "arrow-ipc"))]
 pub(crate) mod channel_tables;
 mod contents;
 pub(crate) mod elements;
@@ -103,9 +103,12 @@ mod format;
 mod gguf;
 #[cfg(feature = "jpeg")]
 pub mod jpeg;
+#[cfg(unix)]
 pub(crate) mod load_set;
 mod magic;
+#[cfg(unix)]
 pub(crate) mod map_set;
+pub(crate) mod mapped;
 mod mat;
 pub(crate) mod new_file;
 mod nifti;
@@ -126,6 +129,7 @@ mod readahead;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
 mod save;
+#[cfg(unix)]
 mod set_tables;
 mod source;
 pub(crate) mod target;
@@ -140,7 +144,9 @@ use crate::error::{self, Result};
 
 pub use contents::{Contents, Entry};
 pub use format::Format;
+#[cfg(unix)]
 pub use load_set::load_set;
+#[cfg(unix)]
 pub use map_set::map_set;
 pub use open::{open, open_all};
 pub use options::OpenOptions;

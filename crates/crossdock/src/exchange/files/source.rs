@@ -2,32 +2,30 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
-#[cfg(feature = "arrow-ipc")]
-use std::os::unix::fs::FileExt;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, system_text};
 #[cfg(feature = "arrow-ipc")]
 use crate::exchange::files::magic;
+use crate::memory::os::{FileKind, files};
 
 /// Opens a regular file, also for writing if `writable` is set. The error does not name the path.
 pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
     // Checks the kind first, since opening a pipe would wait for a writer.
     let kind = std::fs::metadata(path).map_err(|error| refused(error, "read"))?.file_type();
-    if kind.is_dir() {
-        return Err(Error::new(Kind::Unsupported, "it is a directory, not a file; name a file in it"));
-    }
-    if !kind.is_file() {
-        let what = match () {
-            () if kind.is_fifo() => "a pipe",
-            () if kind.is_socket() => "a socket",
-            () => "a device",
-        };
-        return Err(Error::new(
-            Kind::Unsupported,
-            format!("it is {what}, which cannot be mapped; write its data to a file, and open that file"),
-        ));
+    let unmapped = |what: &str| {
+        let text =
+            format!("it is {what}, which cannot be mapped; write its data to a file, and open that file");
+        Err(Error::new(Kind::Unsupported, text))
+    };
+    match files::kind(kind) {
+        FileKind::Regular => {}
+        FileKind::Folder => {
+            return Err(Error::new(Kind::Unsupported, "it is a directory, not a file; name a file in it"));
+        }
+        FileKind::Pipe => return unmapped("a pipe"),
+        FileKind::Socket => return unmapped("a socket"),
+        FileKind::BlockDevice | FileKind::Other => return unmapped("a device"),
     }
     File::options()
         .read(true)
@@ -42,7 +40,7 @@ pub(super) fn first_bytes(file: &File) -> Result<Vec<u8>> {
     let mut bytes = vec![0; magic::NBYTES];
     let mut len = 0;
     while len < bytes.len() {
-        match file.read_at(&mut bytes[len..], len as u64) {
+        match files::read_at(file, &mut bytes[len..], len as u64) {
             Ok(0) => break,
             Ok(more) => len += more,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

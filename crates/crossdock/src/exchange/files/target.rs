@@ -12,8 +12,7 @@
 //! exists wins.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::array::expr::is_view;
 use crate::error::{Error, Kind, Result, short};
@@ -52,10 +51,12 @@ impl Target {
 
     /// As [`Target::new`], for the files of which `exists` returns true.
     pub fn split(text: &OsStr, exists: &dyn Fn(&Path) -> bool) -> Result<Self> {
-        let bytes = text.as_bytes();
+        let bytes = text.as_encoded_bytes();
         let separators = bytes.iter().enumerate().filter(|(_, byte)| b":[".contains(byte)).map(|(at, _)| at);
-        let separators: Vec<usize> = separators.filter(|&at| at > 0 && at < LONGEST_PATH).collect();
-        let prefix = |end: usize| Path::new(OsStr::from_bytes(&bytes[..end]));
+        let drive = drive_nbytes(text);
+        let separators: Vec<usize> = separators.filter(|&at| at > drive && at < LONGEST_PATH).collect();
+        // SAFETY: the bytes are of an `OsStr`, cut before a colon or a bracket, or not at all.
+        let prefix = |end: usize| Path::new(unsafe { OsStr::from_encoded_bytes_unchecked(&bytes[..end]) });
         if separators.is_empty() || exists(Path::new(text)) {
             return Ok(Self { path: text.into(), rest: String::new() });
         }
@@ -154,6 +155,15 @@ impl Target {
                 contents.get(&self.rest[..end]).map(|entry| Selected::One(entry, self.rest[end..].to_owned()))
             }
         }
+    }
+}
+
+/// The length of the name of a drive that the path begins with, which ends in a colon: Windows has
+/// such.
+fn drive_nbytes(path: &OsStr) -> usize {
+    match Path::new(path).components().next() {
+        Some(Component::Prefix(drive)) => drive.as_os_str().len(),
+        _ => 0,
     }
 }
 

@@ -6,9 +6,12 @@
 
 pub(crate) mod array_interface;
 pub mod arrow;
+#[cfg(unix)]
 pub mod channel;
 pub mod dlpack;
+#[cfg(unix)]
 pub mod hold;
 pub mod memory_view;
 pub(crate) mod pep3118;
+#[cfg(unix)]
 pub mod shm;

@@ -1,6 +1,6 @@
 //! What the calls of all systems take and return.
 
-use std::os::fd::{OwnedFd, RawFd};
+use crate::memory::os::fd::{OwnedFd, RawFd};
 
 /// How the CPU may access pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,17 @@ pub(crate) enum PageAdvice {
     Random,
     /// Reads the range now.
     WillNeed,
+}
+
+/// The kinds of files that the library treats in different ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Regular,
+    Folder,
+    Pipe,
+    Socket,
+    BlockDevice,
+    Other,
 }
 
 /// What a descriptor is open on.

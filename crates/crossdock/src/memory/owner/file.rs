@@ -3,7 +3,6 @@
 //! Reasons: `DESIGN.md`, "A mapped file gives no references".
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result, system_text};
@@ -11,6 +10,7 @@ use crate::memory::fault;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Descriptor, Region};
 use crate::memory::memfd::is_out_of_memory;
+use crate::memory::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use crate::memory::os::{PageAccess, files, pages};
 use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::beside::BesideOwner;
@@ -65,9 +65,9 @@ impl MapOptions {
     /// [`Buffer::fault`](crate::buffer::Buffer::fault), instead of ending the process. Bytes beyond
     /// the new end read as zero.
     ///
-    /// It installs a handler of `SIGBUS` for the process; the handler forwards faults elsewhere to
-    /// the previous handler. At most 128 maps are guarded at a time: one more is an error
-    /// (`is_exhausted`).
+    /// On POSIX systems it installs a handler of `SIGBUS` for the process; the handler forwards
+    /// faults elsewhere to the previous handler. At most 128 maps are guarded at a time: one more
+    /// is an error (`is_exhausted`).
     pub fn guarded(mut self, guarded: bool) -> Self {
         self.guarded = guarded;
         self
@@ -88,8 +88,8 @@ pub(super) struct FileMapping {
 unsafe impl Send for FileMapping {}
 
 impl FileMapping {
-    /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size; at the address `near`
-    /// if that range is free.
+    /// Maps `nbytes` (not 0) from byte `offset`, a multiple of [`pages::granularity`]; at the
+    /// address `near` if that range is free.
     pub(super) fn new(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -112,9 +112,9 @@ impl FileMapping {
 
 impl Drop for FileMapping {
     fn drop(&mut self) {
-        // SAFETY: clauses 1 and 2 of `unmap`: by FileMapping 1 the range is this value's own
+        // SAFETY: clauses 1 and 2 of `unmap_file`: by FileMapping 1 the range is this value's own
         // mapping, and the drop runs once.
-        unsafe { pages::unmap(self.base, self.nbytes) };
+        unsafe { pages::unmap_file(self.base, self.nbytes) };
     }
 }
 
@@ -151,8 +151,8 @@ impl Mapped {
                 NonNull::dangling(),
             ));
         }
-        // A mapping begins at a page, so the bytes between the page and the range are mapped, too.
-        let lead = (offset % pages::size() as u64) as usize;
+        // The bytes between the place where a mapping can begin and the range are mapped, too.
+        let lead = (offset % pages::granularity() as u64) as usize;
         let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
         let first = offset - lead as u64;
         let near = near.and_then(|near| NonNull::new(near.as_ptr().wrapping_sub(lead)));

@@ -18,7 +18,6 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result, system_text};
@@ -26,6 +25,7 @@ use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
 use crate::memory::memfd::{is_out_of_memory, sized_memory};
 use crate::memory::os::anonymous::{self, HAS_SEALS, MOST_NAME_NBYTES, add_seals, seals};
+use crate::memory::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::memory::os::{files, pages};
 use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped};
@@ -53,7 +53,11 @@ pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
     }
     let fd = sized_memory(nbytes, name).map_err(|error| {
         let text = format!("{nbytes} bytes of shared memory could not be allocated: {}", system_text(&error));
-        let kind = if is_out_of_memory(&error) { Kind::OutOfMemory } else { Kind::Io };
+        let kind = match error.kind() {
+            io::ErrorKind::Unsupported => Kind::Unsupported,
+            _ if is_out_of_memory(&error) => Kind::OutOfMemory,
+            _ => Kind::Io,
+        };
         Error::caused(kind, text, error)
     })?;
     map(fd, 0, nbytes, true, None, Birth::Aliased)

@@ -59,7 +59,8 @@ pub(super) unsafe fn free_node_memory(memory: NonNull<HeaderOrNode>) {
 ///    belong to the owner of the node: the [`CacheState`] whose lists contain it, or else the
 ///    chain.
 /// 2. It is a whole block, whose size is that of a class, or a remainder: the rest of a mapping
-///    whose front is a block in use that ends where this one begins.
+///    whose front is a block in use that ends where this one begins. A block that was released
+///    after its remainder is whole.
 #[repr(C, align(64))]
 pub(super) struct Node {
     pub(super) base: NonNull<u8>,
@@ -116,7 +117,7 @@ impl Node {
             chain = block.older;
             nbytes += block.nbytes;
             // SAFETY: clauses 1 and 2 of `unmap`: the mapping belongs to the node (Node 1), and no
-            // party uses the block.
+            // party uses the block. Clause 3: by Node 2 it is a whole block, or the end of one.
             unsafe { pages::unmap(block.base, block.nbytes) };
             drop(block.memfd);
             // SAFETY: clauses 1 and 2 of `free_node_memory`: the node lies in memory of

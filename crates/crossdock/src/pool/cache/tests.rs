@@ -86,6 +86,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 ///
 /// Success is a signal: on an orderly exit, a leak checker would report the memory of threads that
 /// the child does not have.
+#[cfg(unix)]
 fn in_child(child: impl FnOnce() -> bool) -> bool {
     let status = crossdock_testkit::status_of_child(|| {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).is_ok_and(|good| good) {
@@ -348,6 +349,7 @@ fn a_front_outgrows_its_block_and_loses_its_rest() {
     assert_eq!(cache.cached_nbytes(), 6 * MIB);
 }
 
+#[cfg(unix)]
 #[test]
 fn out_of_memory_is_none_and_nothing_is_lost() {
     let good = in_child(|| {
@@ -414,6 +416,7 @@ fn threads_never_share_a_block() {
     wait_until("all is given back", || cache.cached_nbytes() == 0);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_child_uses_the_cache_while_threads_of_its_parent_were_in_it() {
     let seed = crossdock_testkit::seed();
@@ -443,6 +446,7 @@ fn a_child_uses_the_cache_while_threads_of_its_parent_were_in_it() {
     assert!(good);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_child_gives_back_what_it_inherited_after_its_next_use() {
     let cache = Cache::new(64 * MIB, Duration::from_millis(300));

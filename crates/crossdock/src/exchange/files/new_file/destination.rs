@@ -2,13 +2,11 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::files::new_file::already_there;
-use crate::memory::os::{errors, files};
+use crate::memory::os::{FileKind, errors, files};
 
 /// The limit of Linux.
 const MOST_LINKS: usize = 40;
@@ -51,36 +49,35 @@ fn look(path: &Path, replaces: bool) -> Result<Option<Destination>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return new(path).map(Some),
         Err(error) => return Err(not_reached(error)),
     };
-    let kind = found.file_type();
-    if kind.is_dir() {
+    let kind = files::kind(found.file_type());
+    if kind == FileKind::Folder {
         return Err(Error::new(Kind::Unsupported, "it is a directory, not a file; name a file in it"));
     }
     let (place, link) = follow(path)?;
     if let Some(link) = link {
         return through_link(&link, path, &found, replaces).map(Some);
     }
-    if kind.is_socket() {
+    if kind == FileKind::Socket {
         return Err(Error::new(
             Kind::Unsupported,
             "it is a socket, which cannot be opened; write to a pipe instead",
         ));
     }
-    if !replaces && (kind.is_file() || kind.is_block_device()) {
+    if !replaces && matches!(kind, FileKind::Regular | FileKind::BlockDevice) {
         return Err(already_there());
     }
     let opened = to_write(path)?;
-    if !kind.is_file() {
+    if kind != FileKind::Regular {
         return Ok(Some(Destination::Through(opened)));
     }
-    let now = std::fs::symlink_metadata(&place).map_err(not_reached)?;
-    let is_there = same(&now, &opened.metadata().map_err(not_reached)?);
+    let is_there = files::is_at(&place, &opened).map_err(not_reached)?;
     Ok(is_there.then_some(Destination::Old(place, opened)))
 }
 
 /// A path to a file that does not exist yet, possibly through dangling links.
 fn new(path: &Path) -> Result<Destination> {
     let (place, link) = follow(path)?;
-    if link.is_some() || place.file_name().is_none() || place.as_os_str().as_bytes().ends_with(b"/") {
+    if link.is_some() || place.file_name().is_none() || ends_with_separator(&place) {
         let text = "no such directory; create it first, or name a file";
         return Err(refused(io::Error::from(ErrorKind::NotFound), text));
     }
@@ -127,12 +124,12 @@ fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> R
         let copy = files::duplicate(descriptor).map_err(not_reached)?;
         return Ok(Destination::Through(File::from(copy)));
     }
-    let holds_data = found.is_file() || found.file_type().is_block_device();
-    if !replaces && holds_data {
+    let kind = files::kind(found.file_type());
+    if !replaces && matches!(kind, FileKind::Regular | FileKind::BlockDevice) {
         return Err(already_there());
     }
     let file = to_write(path)?;
-    if found.is_file() {
+    if kind == FileKind::Regular {
         file.set_len(0).map_err(not_reached)?;
     }
     Ok(Destination::Through(file))
@@ -161,9 +158,9 @@ fn to_write(path: &Path) -> Result<File> {
     })
 }
 
-/// Whether both describe the same file.
-fn same(a: &Metadata, b: &Metadata) -> bool {
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
+fn ends_with_separator(place: &Path) -> bool {
+    let last = place.as_os_str().as_encoded_bytes().last();
+    last.is_some_and(|&byte| std::path::is_separator(byte.into()))
 }
 
 fn not_reached(error: io::Error) -> Error {

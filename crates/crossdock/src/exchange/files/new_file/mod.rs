@@ -8,10 +8,11 @@ mod unfinished_file;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result, system_text};
+use crate::memory::os::fd::AsFd;
+use crate::memory::os::files;
 use destination::Destination;
 use unfinished_file::UnfinishedFile;
 
@@ -120,6 +121,16 @@ impl NewFile {
         }
     }
 
+    /// A path at which the unfinished file can be opened, to read back what was written.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if the system has none for a file that is written directly.
+    pub fn path(&self) -> io::Result<PathBuf> {
+        let hidden = |error| self.part().map(Path::to_owned).ok_or(error);
+        files::path_of(self.file.as_fd()).or_else(hidden)
+    }
+
     /// Waits until all bytes are on disk, without naming the file. [`NewFile::finish`] does this,
     /// too.
     ///
@@ -151,12 +162,6 @@ impl NewFile {
             WriteTarget::Through => Ok(()),
             WriteTarget::Beside { place, part, replaces } => part.finish(&self.file, &place, replaces),
         }
-    }
-}
-
-impl AsFd for NewFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
     }
 }
 

@@ -1,9 +1,8 @@
 //! The unfinished file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Seek};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result, system_text};
@@ -92,9 +91,7 @@ pub(super) struct Hidden(PathBuf);
 
 impl Hidden {
     fn create(place: &Path, mode: u32) -> Result<(File, Self)> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(mode);
-        Self::claim(place, |name| options.open(name)).map_err(no_file)
+        Self::claim(place, |name| files::create_new(name, mode)).map_err(no_file)
     }
 
     /// Calls `create`, which fails if the name exists, with random names in the directory of

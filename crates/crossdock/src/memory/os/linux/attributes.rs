@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+pub(crate) use crate::memory::os::unix::attributes::*;
+
 /// The access control list. If a file has one, the mode alone does not define who has access.
 const ACCESS: &CStr = c"system.posix_acl_access";
 

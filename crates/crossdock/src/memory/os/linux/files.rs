@@ -23,7 +23,7 @@ pub(crate) fn reopen(fd: BorrowedFd<'_>, writable: bool) -> io::Result<OwnedFd> 
 }
 
 /// A path that opens the file of a descriptor, whether it has a name or not.
-pub fn path_of(fd: BorrowedFd<'_>) -> io::Result<PathBuf> {
+pub(crate) fn path_of(fd: BorrowedFd<'_>) -> io::Result<PathBuf> {
     Ok(format!("/proc/self/fd/{}", fd.as_raw_fd()).into())
 }
 

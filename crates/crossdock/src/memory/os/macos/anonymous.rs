@@ -75,8 +75,9 @@ pub(crate) unsafe fn discard(fd: BorrowedFd<'_>, offset: usize, nbytes: usize) {
     let at = unsafe { base.add(offset) };
     // SAFETY: `at` has `nbytes` bytes, which no other code uses (clause 1 of `# Safety`).
     unsafe { at.write_bytes(0, nbytes) };
-    // SAFETY: clauses 1 and 2 of `unmap`: the range was mapped above, and no other code knows it.
-    unsafe { pages::unmap(base, end) };
+    // SAFETY: clauses 1 and 2 of `unmap_file`: the range was mapped above, and no other code
+    // knows it.
+    unsafe { pages::unmap_file(base, end) };
 }
 
 /// Copies the first bytes of such memory, which is no shorter.
@@ -89,7 +90,8 @@ pub(crate) unsafe fn read_to(fd: BorrowedFd<'_>, to: NonNull<u8>, nbytes: usize)
     // SAFETY: clause 1 of `# Safety`; the mapping has as many bytes. The C library copies them, so
     // that another process may write them meanwhile.
     unsafe { libc::memcpy(to.as_ptr().cast(), base.as_ptr().cast(), nbytes) };
-    // SAFETY: clauses 1 and 2 of `unmap`: the range was mapped above, and no other code knows it.
-    unsafe { pages::unmap(base, nbytes) };
+    // SAFETY: clauses 1 and 2 of `unmap_file`: the range was mapped above, and no other code
+    // knows it.
+    unsafe { pages::unmap_file(base, nbytes) };
     Ok(())
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
+pub(crate) use crate::memory::os::unix::attributes::*;
+
 /// Copies the access control list and the extended attributes.
 pub(crate) fn keep(old: &File, new: &File) -> io::Result<()> {
     let what = libc::COPYFILE_ACL | libc::COPYFILE_XATTR;

@@ -13,7 +13,7 @@ pub(crate) use crate::memory::os::unix::files::*;
 
 /// The path of the file of a descriptor. Fails with `Unsupported` for shared memory, which has
 /// none.
-pub fn path_of(fd: BorrowedFd<'_>) -> io::Result<PathBuf> {
+pub(crate) fn path_of(fd: BorrowedFd<'_>) -> io::Result<PathBuf> {
     let mut path = [0u8; libc::PATH_MAX as usize];
     // SAFETY: `F_GETPATH` writes at most `PATH_MAX` bytes, which `path` has.
     if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETPATH, path.as_mut_ptr()) } != 0 {

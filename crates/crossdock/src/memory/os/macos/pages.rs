@@ -43,7 +43,7 @@ pub(crate) unsafe fn grow_in_place(base: NonNull<u8>, old: usize, new: usize) ->
     if more.as_ptr().cast() == end {
         return Some(base);
     }
-    // SAFETY: clauses 1 and 2 of `unmap`: the range was mapped above, and no code knows it.
+    // SAFETY: clauses 1 to 3 of `unmap`: the range was mapped above, and no code knows it.
     unsafe { unmap(more, new - old) };
     None
 }
@@ -65,7 +65,7 @@ pub(crate) unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<N
     // SAFETY: clause 1 of `# Safety`; `place` was mapped above, and no other code knows it.
     let moved = unsafe { move_to(base, old, new, place) };
     if moved.is_none() {
-        // SAFETY: clauses 1 and 2 of `unmap`: the move failed, so `place` is as it was mapped.
+        // SAFETY: clauses 1 to 3 of `unmap`: the move failed, so `place` is as it was mapped.
         unsafe { unmap(place, new) };
     }
     moved
@@ -120,7 +120,7 @@ pub(crate) unsafe fn move_to(
     if failed != 0 {
         return None;
     }
-    // SAFETY: clauses 1 and 2 of `unmap`: the range is the caller's own mapping, whose old
+    // SAFETY: clauses 1 to 3 of `unmap`: the range is the caller's own mapping, whose old
     // addresses are not used any more, since the result is `Some` (clause 1 of `# Safety`).
     unsafe { unmap(base, old) };
     NonNull::new(ptr::with_exposed_provenance_mut(address as usize))

@@ -1,11 +1,36 @@
 //! Files: what a descriptor is open on, and the ways to open them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+
+use crate::memory::os::types::FileKind;
+
+/// The kind of a file.
+pub(crate) fn kind(found: FileType) -> FileKind {
+    match () {
+        () if found.is_file() => FileKind::Regular,
+        () if found.is_dir() => FileKind::Folder,
+        () if found.is_fifo() => FileKind::Pipe,
+        () if found.is_socket() => FileKind::Socket,
+        () if found.is_block_device() => FileKind::BlockDevice,
+        () => FileKind::Other,
+    }
+}
+
+/// Reads bytes from a position on, and returns their number: 0 at the end of the file.
+pub(crate) fn read_at(file: &File, room: &mut [u8], offset: u64) -> io::Result<usize> {
+    file.read_at(room, offset)
+}
+
+/// Whether a path, whose last name is no link, leads to an open file.
+pub(crate) fn is_at(path: &Path, file: &File) -> io::Result<bool> {
+    let (there, here) = (std::fs::symlink_metadata(path)?, file.metadata()?);
+    Ok((there.dev(), there.ino()) == (here.dev(), here.ino()))
+}
 
 pub(crate) fn stat(fd: RawFd) -> io::Result<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
@@ -84,4 +109,9 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
 /// Opens an existing file for writing. A terminal does not become this process's own.
 pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path)
+}
+
+/// Creates a file for reading and writing. The umask restricts its mode.
+pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
 }

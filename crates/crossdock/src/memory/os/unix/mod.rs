@@ -1,5 +1,6 @@
 //! What POSIX systems share.
 
+pub(crate) mod attributes;
 pub(crate) mod errors;
 pub(crate) mod faults;
 pub(crate) mod files;

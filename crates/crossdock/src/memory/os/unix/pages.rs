@@ -16,6 +16,16 @@ pub(crate) fn size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
+/// The offsets in a file at which mappings can begin are multiples of this many bytes, which is a
+/// multiple of the page size or 1.
+#[inline]
+pub(crate) fn granularity() -> usize {
+    size()
+}
+
+/// Whether memory is mapped in pages: a range of them can be unmapped, and the rest stays.
+pub(crate) const HAS_MAPPINGS: bool = true;
+
 fn protection(access: PageAccess) -> i32 {
     match access {
         PageAccess::None => libc::PROT_NONE,
@@ -42,6 +52,37 @@ fn map_anonymous(nbytes: usize, access: PageAccess, flags: i32) -> Option<NonNul
     // SAFETY: a null address without `MAP_FIXED`: the system picks a free range, so no existing
     // mapping changes.
     mapped(unsafe { libc::mmap(ptr::null_mut(), nbytes, protection(access), flags, -1, 0) })
+}
+
+/// As [`map`], at a multiple of `align`, a power of two of at least a page: maps a longer range and
+/// unmaps its ends.
+pub(crate) fn map_aligned(nbytes: usize, align: usize, access: PageAccess) -> Option<NonNull<u8>> {
+    let whole = nbytes.checked_add(align)?;
+    let start = map(whole, access)?;
+    let lead = start.addr().get().wrapping_neg() % align;
+    // SAFETY: `lead < align`, and the mapping has `nbytes + align` bytes, so the sum stays within
+    // it.
+    let base = unsafe { start.add(lead) };
+    // SAFETY: clauses 1 and 2 of `unmap_part`: the range is the front of the mapping made above,
+    // which no other party knows.
+    if lead > 0 && !unsafe { unmap_part(start, lead) } {
+        // SAFETY: clauses 1 and 2 of `unmap_part`: the failed call removed nothing, so the whole
+        // mapping made above is left, which no other party knows.
+        unsafe { unmap_part(start, whole) };
+        return None;
+    }
+    // SAFETY: `lead < align` bytes lie in front of `base`, so `nbytes` more stay within the
+    // `nbytes + align` bytes of the mapping.
+    let end = unsafe { base.add(nbytes) };
+    // SAFETY: clauses 1 and 2 of `unmap_part`: the range is the end of the mapping made above,
+    // which no other party knows.
+    if !unsafe { unmap_part(end, align - lead) } {
+        // SAFETY: clauses 1 and 2 of `unmap_part`: the failed call removed nothing, so all of the
+        // mapping from `base` on is left, which no other party knows.
+        unsafe { unmap_part(base, whole - lead) };
+        return None;
+    }
+    Some(base)
 }
 
 /// Replaces what is mapped at a range of pages with private zeros. A signal handler may call it.
@@ -100,14 +141,39 @@ pub(crate) unsafe fn map_file_over(
     mapped(unsafe { libc::mmap(at, nbytes, prot, flags, fd, 0) })
 }
 
-/// Unmaps a range of pages. `false`: the system refused, and nothing changed.
+/// Unmaps a mapping of [`map`] and its like, or its end: the rest stays as it is. `false`: the
+/// system refused, and nothing changed.
 ///
+/// # Safety
+///
+/// 1. The range begins and ends at a page, and its mapping is the caller's own.
+/// 2. It is not used any more.
+/// 3. It is the end of the mapping, or all that is left of it: some systems keep the addresses of a
+///    mapping together.
+#[inline]
+pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
+    // SAFETY: clauses 1 and 2 of `unmap_part` are clauses 1 and 2 of `# Safety`.
+    unsafe { unmap_part(base, nbytes) }
+}
+
+/// Unmaps what [`map_file`] mapped, all of it.
+///
+/// # Safety
+///
+/// 1. The range is a mapping of the caller's own.
+/// 2. It is not used any more.
+#[inline]
+pub(crate) unsafe fn unmap_file(base: NonNull<u8>, nbytes: usize) {
+    // SAFETY: clauses 1 and 2 of `unmap_part` are clauses 1 and 2 of `# Safety`.
+    unsafe { unmap_part(base, nbytes) };
+}
+
 /// # Safety
 ///
 /// 1. The range begins and ends at a page, and its mappings are the caller's own.
 /// 2. It is not used any more.
 #[inline]
-pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
+unsafe fn unmap_part(base: NonNull<u8>, nbytes: usize) -> bool {
     // SAFETY: clauses 1 and 2 of `# Safety`: the range is the caller's own mapping, and no
     // reference to it is left.
     unsafe { libc::munmap(base.as_ptr().cast(), nbytes) == 0 }

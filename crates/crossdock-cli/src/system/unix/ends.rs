@@ -1,4 +1,4 @@
-//! Handles signals that end the conversion.
+//! Handles signals that end a conversion.
 //!
 //! The output has no name until it is complete, so a signal may end the process at any point: while
 //! it inflates, casts, or waits for a disk. Two cases need more: if the file system does not
@@ -16,7 +16,7 @@ use crossdock::bindings::system_text;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Failure, Result};
-use crate::lend::signals::is_ignored;
+use crate::system::is_ignored;
 
 /// The file to remove. Null, or a string that is never freed.
 static PART: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
@@ -28,22 +28,21 @@ static HELD: AtomicBool = AtomicBool::new(false);
 static CAME: AtomicI32 = AtomicI32::new(0);
 
 /// Removes a file when a signal ends the process.
-pub(super) fn remove(part: &Path) -> Result<()> {
+pub(crate) fn remove_when_ended(part: &Path) -> Result<()> {
     let name = CString::new(part.as_os_str().as_bytes()).map_err(Failure::new)?;
     PART.store(name.into_raw(), Ordering::SeqCst);
     catch()
 }
 
-/// Defers signals until it is dropped.
-pub(super) struct DeferredSignals(());
-
-impl DeferredSignals {
-    pub(super) fn new() -> Result<Self> {
-        HELD.store(true, Ordering::SeqCst);
-        let deferred = Self(());
-        catch().map(|()| deferred)
-    }
+/// Defers signals until the result is dropped.
+pub(crate) fn defer_signals() -> Result<DeferredSignals> {
+    HELD.store(true, Ordering::SeqCst);
+    let deferred = DeferredSignals(());
+    catch().map(|()| deferred)
 }
+
+/// Signals are deferred while this lives.
+pub(crate) struct DeferredSignals(());
 
 impl Drop for DeferredSignals {
     fn drop(&mut self) {
@@ -85,7 +84,7 @@ fn end(signal: i32) {
     let part = PART.load(Ordering::SeqCst);
     if !part.is_null() {
         // SAFETY: `part` is not null, as checked above; it is a string that ends with a NUL, which
-        // `remove` allocated and no code frees.
+        // `remove_when_ended` allocated and no code frees.
         let _ = unsafe { libc::unlink(part) };
     }
     let _ = signal_hook::low_level::emulate_default_handler(signal);

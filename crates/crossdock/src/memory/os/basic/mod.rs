@@ -1,0 +1,7 @@
+//! What systems without POSIX calls share: no shared memory, no forks, and no missing pages.
+
+pub(crate) mod anonymous;
+pub(crate) mod attributes;
+pub(crate) mod errors;
+pub(crate) mod faults;
+pub(crate) mod process;
