@@ -81,15 +81,19 @@ enum Task {
     },
     /// Make everything that a release consists of, in the folder `dist` of the target folder
     #[command(after_help = "Examples:\n  \
-        cargo xtask dist              all artefacts, with checksums, a manifest, and the crates in each program\n  \
-        cargo xtask dist wheel c      these only\n  \
-        cargo xtask test dist         makes them twice, compares them, and installs them in empty environments")]
+        cargo xtask dist                    all artefacts, with checksums and a manifest\n  \
+        cargo xtask dist wheel c            these only\n  \
+        cargo xtask dist --installed deb    installs one where nothing of this project is\n  \
+        cargo xtask test dist               makes all twice, compares them, and installs them")]
     Dist {
         /// Artefacts; all if there are none
         names: Vec<String>,
         /// Install and use those that were made before, in environments without them
         #[arg(long)]
         installed: bool,
+        /// Build in less time, hardly optimised: not for a release
+        #[arg(long)]
+        quick: bool,
     },
     /// Check and measure what needs a GPU, in at most five minutes; without one, say so
     #[command(after_help = "Examples:\n  \
@@ -158,7 +162,7 @@ fn main() -> ExitCode {
         Task::Bench { args } => bench::run(&args),
         Task::Fuzz { action } => fuzz::command(&action),
         Task::Compare => bench::compare(),
-        Task::Dist { names, installed } => dist::run(&names, installed),
+        Task::Dist { names, installed, quick } => dist::run(&names, installed, quick),
         Task::GpuCheck { bundle, args } => gpu_check::run(bundle.as_deref(), &args),
         Task::Install { prefix } => install::run(&prefix),
         Task::Ptx => ptx::run(),

@@ -30,6 +30,7 @@ pub(super) fn write(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
         "version": dist.version,
         "commit": dist.commit.name,
         "is_checkout_changed": dist.commit.is_checkout_changed,
+        "is_optimized": dist.door.long,
         "source_date_epoch": dist.commit.epoch.parse::<u64>()?,
         "rustc": rustc.trim(),
         "files": described.collect::<Result<Vec<Value>>>()?,

@@ -110,7 +110,8 @@ const MADE_OF: [(&str, &str); 1] = [("deb", "command")];
 
 /// What all artefacts share.
 struct Dist {
-    /// Its root is the copy of the commit, in which everything is built.
+    /// Its root is the copy of the commit, in which everything is built. Only its long run makes
+    /// artefacts for users: the other builds in less time, as the tests' builds.
     door: Door,
     /// The folder of the artefacts.
     out: PathBuf,
@@ -121,8 +122,8 @@ struct Dist {
 }
 
 /// Makes the named kinds, or all of them; or installs and uses those that were made before.
-pub(crate) fn run(names: &[String], is_trial: bool) -> Result<ExitCode> {
-    let door = Door::new(false)?;
+pub(crate) fn run(names: &[String], is_trial: bool, is_quick: bool) -> Result<ExitCode> {
+    let door = Door::new(!is_quick)?;
     let mut run = Run::new(&door, "dist")?;
     let dist = Dist::of(&mut run)?;
     if is_trial {
@@ -231,6 +232,10 @@ impl Dist {
         command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust.join("\x1f"));
         command.env("CC_SHELL_ESCAPED_FLAGS", "1").env("CFLAGS", c.join(" "));
         command.env("CARGO_TARGET_DIR", &self.build).env("CARGO_INCREMENTAL", "0");
+        self.door.build_for_tests(command);
+        if !self.door.long {
+            command.env("CARGO_PROFILE_DIST_OPT_LEVEL", "1").env("CARGO_PROFILE_DIST_LTO", "off");
+        }
         command.env("PATH", path.unwrap_or_default())
     }
 

@@ -1,5 +1,6 @@
 //! The suite `dist`: makes all artefacts, makes them again in another folder and compares them byte
 //! for byte, installs each where nothing of this project is, and checks the files of the hosted CI.
+//! The long run builds them as users get them; the other proves the same in a fraction of the time.
 
 use std::fs;
 
@@ -20,6 +21,9 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     again(run, &dist)?;
     try_all(run, &dist, &[])?;
     run.note(format!("{} artefacts, the same in two runs", dist.names()?.len()));
+    if !dist.door.long {
+        run.note("hardly optimised, and not for a release: `--long` builds what users get");
+    }
     if dist.commit.is_checkout_changed {
         run.note("not for a release: the checkout has changes that the artefacts lack");
     }
