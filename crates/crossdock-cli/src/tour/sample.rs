@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crossdock::bindings::system_text;
 
@@ -13,17 +13,11 @@ use crate::terminal;
 /// A rocket launch, 427 × 640 pixels of 3 bytes (public domain; `data/README.md` names the source).
 static PHOTOGRAPH: &[u8] = include_bytes!("../../data/rocket.npy");
 
-/// Opens the photograph like any other file, and calls `f` with it.
+/// Writes out the photograph, opens it like any other file, and calls `f` with it. The path of the
+/// repository in which the program was built is not used: another machine does not have it.
 pub(super) fn with_photograph<R>(f: impl FnOnce(&Opened) -> Result<R>) -> Result<R> {
-    let in_the_repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/rocket.npy");
-    match in_the_repository.canonicalize() {
-        Ok(path) => f(&Opened::open(path.as_os_str(), false)?),
-        // An installed program has no repository: it writes out its embedded copy.
-        Err(_) => {
-            let unpacked = Unpacked::new()?;
-            f(&Opened::open(unpacked.0.as_os_str(), false)?)
-        }
-    }
+    let unpacked = Unpacked::new()?;
+    f(&Opened::open(unpacked.0.as_os_str(), false)?)
 }
 
 /// A temporary file, removed when this is dropped.
