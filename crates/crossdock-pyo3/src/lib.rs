@@ -82,73 +82,73 @@ mod memory;
 mod words;
 
 // What the wheel does for its own imports and exports.
-#[path = "../../../bindings/python/src/arguments.rs"]
+#[path = "../wheel/arguments.rs"]
 mod arguments;
-#[path = "../../../bindings/python/src/arrow/mod.rs"]
+#[path = "../wheel/arrow/mod.rs"]
 mod arrow;
-#[path = "../../../bindings/python/src/buffer/mod.rs"]
+#[path = "../wheel/buffer/mod.rs"]
 mod buffer;
-#[path = "../../../bindings/python/src/capsule.rs"]
+#[path = "../wheel/capsule.rs"]
 mod capsule;
-#[path = "../../../bindings/python/src/consumer_state.rs"]
+#[path = "../wheel/consumer_state.rs"]
 mod consumer_state;
-#[path = "../../../bindings/python/src/copies.rs"]
+#[path = "../wheel/copies.rs"]
 mod copies;
-#[path = "../../../bindings/python/src/detach.rs"]
+#[path = "../wheel/detach.rs"]
 mod detach;
-#[path = "../../../bindings/python/src/dlpack.rs"]
+#[path = "../wheel/dlpack.rs"]
 mod dlpack;
-#[path = "../../../bindings/python/src/dtype.rs"]
+#[path = "../wheel/dtype.rs"]
 mod dtype;
-#[path = "../../../bindings/python/src/dtype_object.rs"]
+#[path = "../wheel/dtype_object.rs"]
 mod dtype_object;
-#[path = "../../../bindings/python/src/entry.rs"]
+#[path = "../wheel/entry.rs"]
 mod entry;
-#[path = "../../../bindings/python/src/errors.rs"]
+#[path = "../wheel/errors.rs"]
 mod errors;
-#[path = "../../../bindings/python/src/interface/mod.rs"]
+#[path = "../wheel/interface/mod.rs"]
 mod interface;
-#[path = "../../../bindings/python/src/masked.rs"]
+#[path = "../wheel/masked.rs"]
 mod masked;
-#[path = "../../../bindings/python/src/modules.rs"]
+#[path = "../wheel/modules.rs"]
 mod modules;
-#[path = "../../../bindings/python/src/moment.rs"]
+#[path = "../wheel/moment.rs"]
 mod moment;
-#[path = "../../../bindings/python/src/numbers.rs"]
+#[path = "../wheel/numbers.rs"]
 mod numbers;
-#[path = "../../../bindings/python/src/numpy.rs"]
+#[path = "../wheel/numpy.rs"]
 mod numpy;
-#[path = "../../../bindings/python/src/numpy_dtype.rs"]
+#[path = "../wheel/numpy_dtype.rs"]
 mod numpy_dtype;
-#[path = "../../../bindings/python/src/object.rs"]
+#[path = "../wheel/object.rs"]
 mod object;
-#[path = "../../../bindings/python/src/overlap.rs"]
+#[path = "../wheel/overlap.rs"]
 mod overlap;
-#[path = "../../../bindings/python/src/owner.rs"]
+#[path = "../wheel/owner.rs"]
 mod owner;
-#[path = "../../../bindings/python/src/pandas.rs"]
+#[path = "../wheel/pandas.rs"]
 mod pandas;
-#[path = "../../../bindings/python/src/parameters.rs"]
+#[path = "../wheel/parameters.rs"]
 mod parameters;
-#[path = "../../../bindings/python/src/pillow.rs"]
+#[path = "../wheel/pillow.rs"]
 mod pillow;
-#[path = "../../../bindings/python/src/protocols.rs"]
+#[path = "../wheel/protocols.rs"]
 mod protocols;
-#[path = "../../../bindings/python/src/python_buffer.rs"]
+#[path = "../wheel/python_buffer.rs"]
 mod python_buffer;
-#[path = "../../../bindings/python/src/pytorch.rs"]
+#[path = "../wheel/pytorch.rs"]
 mod pytorch;
-#[path = "../../../bindings/python/src/records.rs"]
+#[path = "../wheel/records.rs"]
 mod records;
-#[path = "../../../bindings/python/src/shape.rs"]
+#[path = "../wheel/shape.rs"]
 mod shape;
-#[path = "../../../bindings/python/src/signature.rs"]
+#[path = "../wheel/signature.rs"]
 mod signature;
-#[path = "../../../bindings/python/src/tensorflow.rs"]
+#[path = "../wheel/tensorflow.rs"]
 mod tensorflow;
-#[path = "../../../bindings/python/src/type_table.rs"]
+#[path = "../wheel/type_table.rs"]
 mod type_table;
-#[path = "../../../bindings/python/src/words.rs"]
+#[path = "../wheel/words.rs"]
 mod wheel_words;
 
 pub use any_array::AnyArray;

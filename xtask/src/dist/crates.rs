@@ -109,6 +109,43 @@ mod tests {
         }
     }
 
+    /// The lines `#[path = "…"]` of a folder's sources, each with its file.
+    fn paths(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                paths(&path, found);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let lines =
+                text.lines().filter_map(|line| line.trim().strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+            found.extend(lines.map(|line| (path.clone(), line.to_owned())));
+        }
+    }
+
+    /// A package has no files above its folder: what it shares with another is linked into it.
+    #[test]
+    fn modules_of_a_published_package_are_in_its_folder() {
+        let mut count = 0;
+        for name in published() {
+            let package = root().join("crates").join(name);
+            let mut found = Vec::new();
+            paths(&package.join("src"), &mut found);
+            for (file, path) in &found {
+                let folder = file.parent().unwrap().strip_prefix(&package).unwrap();
+                let up = path.split('/').filter(|part| *part == "..").count();
+                assert!(
+                    up <= folder.components().count() && !path.starts_with('/'),
+                    "{}: {path}",
+                    file.display()
+                );
+            }
+            count += found.len();
+        }
+        assert!(count > 20, "{count} modules with a path were seen");
+    }
+
     /// A published package names what it needs of the others by the version that they have.
     #[test]
     fn versions_of_packages_that_need_each_other_agree() {
