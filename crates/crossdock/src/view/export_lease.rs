@@ -16,6 +16,15 @@ impl ExportLease {
     /// As [`Terms::lease`].
     #[inline]
     pub(crate) fn new(terms: &Terms, array: &DArray) -> Result<Self> {
+        match terms.quick_lease(array.raw()) {
+            Some(lease) => Ok(Self(lease)),
+            None => Self::new_anywhere(terms, array),
+        }
+    }
+
+    /// Out of line, since a result that may be an error travels through memory.
+    #[inline(never)]
+    fn new_anywhere(terms: &Terms, array: &DArray) -> Result<Self> {
         terms.lease(array.raw()).map(Self)
     }
 

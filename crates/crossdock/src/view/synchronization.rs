@@ -122,7 +122,24 @@ impl Synchronization {
     ///
     /// The handle in [`Synchronization::Stream`] is a stream of the driver of the array's place,
     /// alive until this returns.
+    #[inline]
     pub unsafe fn order(self, array: &DArray, access: LeaseKind) -> Result<()> {
+        if self != Self::Host || !array.raw().handle().is_idle() {
+            // SAFETY: the handle of the stream is as `# Safety` says.
+            return unsafe { self.order_after_work(array, access) };
+        }
+        Ok(())
+    }
+
+    /// The implementation of [`order`](Self::order). Out of line, so that the usual case stays
+    /// small: an idle array on the host.
+    ///
+    /// # Safety
+    ///
+    /// The handle in [`Synchronization::Stream`] is a stream of the driver of the array's place,
+    /// alive until this returns.
+    #[inline(never)]
+    unsafe fn order_after_work(self, array: &DArray, access: LeaseKind) -> Result<()> {
         let handle = array.raw().handle();
         let raw = match self {
             Self::Nobody => return Ok(()),

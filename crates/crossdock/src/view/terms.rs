@@ -79,6 +79,18 @@ impl Terms {
         }
     }
 
+    /// Like [`Terms::lease`] of an array on the host, if it takes only one atomic step. `None` in
+    /// all other cases, which [`Terms::lease`] handles.
+    #[inline(always)]
+    pub(crate) fn quick_lease(&self, raw: &RawArray) -> Option<Lease> {
+        if matches!(self.access, Access::Writable(..)) && raw.is_readonly() {
+            return None;
+        }
+        let lease = raw.quick_lease(self.kind(raw.is_readonly()))?;
+        lease.mark_exported(self.holder);
+        Some(lease)
+    }
+
     /// Takes the lease under which an array is exported, and records its holder. One
     /// compare-and-swap.
     ///

@@ -240,9 +240,7 @@ fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exporte
         |array| words.tensor(array),
         |array, tensor, lease, is_copy| {
             let is_copied = if is_copy { abi::IS_COPIED } else { 0 };
-            let fill = |shape: &mut AxisNumbers, strides: &mut AxisNumbers| {
-                write_numbers(array.layout(), shape, strides)
-            };
+            let fill = |numbers: &mut AxisNumbers| write_numbers(array.layout(), numbers);
             ManagedBlock::<M>::lend((tensor, version), words.flags | is_copied, lease, fill)
         },
     )?;
@@ -250,8 +248,18 @@ fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exporte
     Ok(Exported { managed, copied })
 }
 
-/// One number for each axis, to be written.
+/// The lengths of all axes, then their strides, to be written; then room that no consumer reads.
 pub(super) type AxisNumbers = [MaybeUninit<i64>];
+
+/// The room for the numbers of few axes. A copy of this many is a few instructions; one of as many
+/// as an array has would be a call of the C library.
+pub(super) const FEW_NUMBERS: usize = 8;
+
+/// How many numbers a block holds for an array of this rank.
+#[inline]
+pub(super) fn room_for(rank: usize) -> usize {
+    rank.saturating_mul(2).max(FEW_NUMBERS)
+}
 
 /// The type of an array as DLPack describes it.
 pub(super) struct TensorType {
@@ -358,7 +366,7 @@ impl StrideDivisor {
 }
 
 /// One heap block behind the pointer that a consumer gets: the struct, the lease, and the numbers
-/// to which the struct points, a length and a stride for each axis.
+/// to which the struct points, a length and a stride for each axis ([`room_for`]).
 ///
 /// # Invariants
 ///
@@ -377,7 +385,7 @@ pub(super) struct ManagedBlock<M> {
 impl<M: Managed> ManagedBlock<M> {
     /// The memory layout of a block with its numbers, which begin at its end.
     fn layout(rank: usize) -> Result<AllocLayout, Error> {
-        let numbers = AllocLayout::array::<[i64; 2]>(rank);
+        let numbers = AllocLayout::array::<i64>(room_for(rank));
         let both = numbers.and_then(|numbers| AllocLayout::new::<Self>().extend(numbers));
         match both {
             Ok((layout, begin)) if begin == size_of::<Self>() => Ok(layout),
@@ -385,14 +393,14 @@ impl<M: Managed> ManagedBlock<M> {
         }
     }
 
-    /// A block for a tensor, with the numbers that `fill` writes, which must write all of them.
-    /// Under a Pin lease the tensor is read-only.
+    /// A block for a tensor, with the numbers that `fill` writes, which must write one for each
+    /// length and stride. Under a Pin lease the tensor is read-only.
     #[inline]
     pub(super) fn lend(
         (mut tensor, version): (DLTensor, DLPackVersion),
         flags: u64,
         lease: Lease,
-        fill: impl FnOnce(&mut AxisNumbers, &mut AxisNumbers),
+        fill: impl FnOnce(&mut AxisNumbers),
     ) -> Result<NonNull<M>, Error> {
         let rank = tensor.ndim as usize;
         let layout = Self::layout(rank)?;
@@ -402,13 +410,12 @@ impl<M: Managed> ManagedBlock<M> {
         // SAFETY: `Self::layout` checks that the numbers begin `size_of::<Self>()` bytes into the
         // block, so one `Self` further is inside of this allocation or at its end.
         let numbers = unsafe { block.add(1) }.cast::<MaybeUninit<i64>>();
-        // SAFETY: `Self::layout` reserves `2 * rank` aligned numbers from there in a block just
+        // SAFETY: `Self::layout` reserves this many aligned numbers from there in a block just
         // allocated, so no other reference exists; they need no initialisation as `MaybeUninit`.
-        let numbers = unsafe { slice::from_raw_parts_mut(numbers.as_ptr(), 2 * rank) };
-        let (shape, strides) = numbers.split_at_mut(rank);
-        fill(shape, strides);
-        tensor.shape = shape.as_mut_ptr().cast();
-        tensor.strides = strides.as_mut_ptr().cast();
+        let numbers = unsafe { slice::from_raw_parts_mut(numbers.as_ptr(), room_for(rank)) };
+        fill(numbers);
+        tensor.shape = numbers.as_mut_ptr().cast();
+        tensor.strides = tensor.shape.wrapping_add(rank);
         let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
         let mut managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags | readonly);
         managed.set_version(version);
@@ -441,7 +448,8 @@ impl<M: Managed> ManagedBlock<M> {
 }
 
 /// Writes lengths, and strides in elements.
-pub(super) fn write_numbers(layout: &Layout, shape: &mut AxisNumbers, strides: &mut AxisNumbers) {
+pub(super) fn write_numbers(layout: &Layout, numbers: &mut AxisNumbers) {
+    let (shape, strides) = numbers.split_at_mut(layout.rank());
     let elements = StrideDivisor::of(layout);
     // Consumers check strides of axes of length 1, too, so those get ordinary values.
     let normal = layout.shape().iter().any(|&len| len <= 1).then(|| layout.normalized());

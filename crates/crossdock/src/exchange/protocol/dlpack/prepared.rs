@@ -6,11 +6,11 @@ use std::ptr::NonNull;
 
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
+use crate::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLPackVersion, DLTensor};
 use crate::exchange::protocol::dlpack::export::{
-    AxisNumbers, ExportOptions, Exported, ManagedBlock, TensorType, write_numbers,
+    ExportOptions, Exported, FEW_NUMBERS, ManagedBlock, TensorType, room_for, write_numbers,
 };
-use crate::memory::LeaseKind;
+use crate::memory::{Lease, LeaseKind};
 use crate::view::{Reason, Refusal, Request};
 
 /// The DLPack description of one array.
@@ -18,7 +18,7 @@ use crate::view::{Reason, Refusal, Request};
 /// # Invariants
 ///
 /// 1. `numbers` comes from a box that `Drop` frees, and does not change: the shape, then the
-///    strides. `shape` and `strides` of `tensor` point into it.
+///    strides, in the room of [`room_for`]. `shape` and `strides` of `tensor` point into it.
 #[derive(Debug)]
 pub struct Prepared {
     tensor: DLTensor,
@@ -63,9 +63,8 @@ impl Prepared {
         let terms = ExportOptions::new().terms::<DLManagedTensorVersioned>();
         terms.mismatch(array.layout()).map_or(Ok(()), |reason| Err(refuse(reason)))?;
         let mut tensor = words.tensor(array).map_err(refuse)?;
-        let mut numbers = vec![MaybeUninit::new(0); 2 * array.rank()].into_boxed_slice();
-        let (shape, strides) = numbers.split_at_mut(array.rank());
-        write_numbers(array.layout(), shape, strides);
+        let mut numbers = vec![MaybeUninit::new(0); room_for(array.rank())].into_boxed_slice();
+        write_numbers(array.layout(), &mut numbers);
         let numbers = Box::into_raw(numbers) as *mut [i64];
         tensor.shape = numbers.cast();
         tensor.strides = tensor.shape.wrapping_add(array.rank());
@@ -84,30 +83,73 @@ impl Prepared {
     /// # Safety
     ///
     /// `self` was made by [`Prepared::of`] for `array`.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn lend(
         &self,
         array: &DArray,
         options: &ExportOptions,
     ) -> Result<Exported<DLManagedTensorVersioned>, Refusal> {
-        // SAFETY: Prepared 1: `numbers` comes from a box that lives as long as `self` and does not
-        // change.
-        let numbers = unsafe { self.numbers.as_ref() };
-        let (lengths, steps) = numbers.split_at(numbers.len() / 2);
-        let fill = |shape: &mut AxisNumbers, strides: &mut AxisNumbers| {
-            shape.write_copy_of_slice(lengths);
-            strides.write_copy_of_slice(steps);
-        };
+        if let Ok(version) = options.version::<DLManagedTensorVersioned>()
+            && let Some(lease) = options.terms::<DLManagedTensorVersioned>().quick_lease(array.raw())
+            // SAFETY: clause 1 of `block`: the lease is of `array`, for which `self` was made
+            // (`# Safety`).
+            && let Ok(managed) = unsafe { self.block(version, lease) }
+        {
+            return Ok(Exported::in_place(managed));
+        }
+        // SAFETY: `self` was made for `array` (`# Safety`).
+        unsafe { self.lend_anywhere(array, options) }
+    }
+
+    /// As [`Prepared::lend`], for memory of every place, or the refusal.
+    ///
+    /// # Safety
+    ///
+    /// `self` was made by [`Prepared::of`] for `array`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn lend_anywhere(
+        &self,
+        array: &DArray,
+        options: &ExportOptions,
+    ) -> Result<Exported<DLManagedTensorVersioned>, Refusal> {
         let lend = || {
             let version = options.version::<DLManagedTensorVersioned>()?;
             let lease =
                 options.terms::<DLManagedTensorVersioned>().lease(array.raw()).map_err(Reason::Lease)?;
-            ManagedBlock::lend((self.tensor, version), self.flags, lease, fill).map_err(Reason::Failed)
+            // SAFETY: clause 1 of `block`: the lease is of `array`, for which `self` was made
+            // (`# Safety`).
+            unsafe { self.block(version, lease) }.map_err(Reason::Failed)
         };
         match lend() {
             Ok(managed) => Ok(Exported::in_place(managed)),
             Err(reason) => Err(Refusal::of(array, &Request::share(), reason)),
         }
+    }
+
+    /// The block for one consumer.
+    ///
+    /// # Safety
+    ///
+    /// 1. The lease is of the array for which `self` was made.
+    #[inline(always)]
+    unsafe fn block(
+        &self,
+        version: DLPackVersion,
+        lease: Lease,
+    ) -> Result<NonNull<DLManagedTensorVersioned>> {
+        // SAFETY: Prepared 1: `numbers` comes from a box that lives as long as `self` and does not
+        // change.
+        let own = unsafe { self.numbers.as_ref() };
+        ManagedBlock::lend((self.tensor, version), self.flags, lease, |numbers| {
+            // Both have the same room (`room_for`).
+            match (own.as_array::<FEW_NUMBERS>(), numbers.as_mut_array::<FEW_NUMBERS>()) {
+                (Some(own), Some(numbers)) => *numbers = own.map(MaybeUninit::new),
+                _ => {
+                    numbers.write_copy_of_slice(own);
+                }
+            }
+        })
     }
 
     /// The tensor, for a consumer that finishes before this thread continues. It takes no lease,
