@@ -10,7 +10,7 @@ use crossdock::device;
 use crossdock::exchange::protocol::dlpack::abi::{
     DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, VERSION,
 };
-use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
+use crossdock::exchange::protocol::dlpack::{self, ExportOptions, Exported};
 use crossdock::memory::{DeviceKind, LeaseKind, Place};
 use crossdock::view::{Reason, Refusal, Synchronization};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -130,17 +130,56 @@ fn hand_over<'py>(
     Ok(capsule(py, made.into_raw(), Some(VERSIONED), Some(drop_versioned)))
 }
 
+/// A capsule of the name that consumers of version 1 take, as a new reference. `None` if out of
+/// memory, and then nothing is lent.
+#[inline(always)]
+pub(crate) fn versioned_capsule(
+    _: Python<'_>,
+    made: Exported<DLManagedTensorVersioned>,
+) -> Option<*mut ffi::PyObject> {
+    let tensor = made.into_raw();
+    // SAFETY: the token proves that the GIL is held; the name is static, and the destructor is for
+    // such a capsule.
+    let made = unsafe { ffi::PyCapsule_New(tensor.cast(), VERSIONED.as_ptr(), Some(drop_versioned)) };
+    if !made.is_null() {
+        return Some(made);
+    }
+    // SAFETY: `PyCapsule_New` failed with an exception, which this call takes back.
+    unsafe { ffi::PyErr_Clear() };
+    // SAFETY: no capsule has the tensor, which was exported just now.
+    unsafe { release(tensor) };
+    None
+}
+
+/// Calls the deleter of a tensor.
+///
+/// # Safety
+///
+/// 1. The tensor is alive, and this is the last use of it.
+unsafe fn release(tensor: *mut DLManagedTensorVersioned) {
+    // SAFETY: clause 1 of `# Safety`: the tensor is alive.
+    if let Some(deleter) = unsafe { (*tensor).deleter } {
+        // SAFETY: clause 1 of `# Safety`: this is the only call of the deleter.
+        unsafe { deleter(tensor) }
+    }
+}
+
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     // SAFETY: the interpreter passes the capsule that it destroys, which is live during this call,
     // and holds the GIL.
-    if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(capsule, Some(VERSIONED)) } {
-        // SAFETY: the capsule still has its first name, so no consumer took the tensor, which this
-        // module exported and which is alive.
-        if let Some(deleter) = unsafe { (*tensor).deleter } {
-            // SAFETY: no consumer took the tensor (checked by name), and a capsule's destructor
-            // runs once: this is the only call of the deleter.
-            unsafe { deleter(tensor) }
-        }
+    let name = unsafe { ffi::PyCapsule_GetName(capsule) };
+    // A consumer that takes the tensor renames the capsule; one that puts it back may write the
+    // first name elsewhere.
+    let is_left = ptr::eq(name, VERSIONED.as_ptr()) || {
+        // SAFETY: the name of a capsule is null or a C string that outlives the capsule.
+        !name.is_null() && unsafe { CStr::from_ptr(name) } == VERSIONED
+    };
+    if is_left {
+        // SAFETY: the interpreter passes the capsule that it destroys, of which `name` is the name.
+        let tensor = unsafe { ffi::PyCapsule_GetPointer(capsule, name) };
+        // SAFETY: clause 1 of `release`: no consumer took the tensor (checked by name), and a
+        // capsule's destructor runs once.
+        unsafe { release(tensor.cast()) };
     }
 }
 

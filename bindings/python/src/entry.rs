@@ -51,6 +51,11 @@ impl Failed for *mut ffi::PyObject {
     const FAILED: Self = ptr::null_mut();
 }
 
+/// Of a call that may leave the answer to another function.
+impl Failed for Option<*mut ffi::PyObject> {
+    const FAILED: Self = Some(ptr::null_mut());
+}
+
 impl Failed for c_int {
     const FAILED: Self = -1;
 }

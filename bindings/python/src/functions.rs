@@ -95,6 +95,15 @@ pub(crate) fn asarray<'py>(
     finished(py, taken, frozen)
 }
 
+/// [`asarray`] of an object whose buffer was refused with this error.
+#[cold]
+pub(crate) fn asarray_without_buffer<'py>(
+    obj: &Bound<'py, PyAny>,
+    error: PyErr,
+) -> PyResult<Bound<'py, PyAny>> {
+    finished(obj.py(), import::take_without_buffer(obj, CopyPolicy::Never, error)?, false)
+}
+
 fn finished(py: Python<'_>, taken: import::ImportedArray, frozen: bool) -> PyResult<Bound<'_, PyAny>> {
     let made = wrap(py, promised(taken.array, frozen)?)?;
     if let (Some(why), Some(made)) = (taken.copied_because, downcast(&made)) {

@@ -14,6 +14,8 @@
 //! | `methods.rs`, `axes.rs` | attributes and methods; those that view the axes in another way |
 //! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
 //! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
+//! | `asarray_call.rs`, `dlpack_call.rs` | what takes nanoseconds: the usual calls of two functions |
+//! | `direct.rs`, `slice.rs`, `spare.rs` | objects read in place; blocks of memory for the next objects |
 //! | `pytorch.rs`, `tensorflow.rs`, `pandas.rs`, … | what is special about objects of one library |
 //! | `overlap.rs` | imports whose elements overlap are read-only |
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
@@ -34,6 +36,7 @@ mod arguments;
 mod array_api;
 mod array_type;
 mod arrow;
+mod asarray_call;
 mod axes;
 mod buffer;
 mod capsule;
@@ -45,7 +48,9 @@ mod creation;
 mod detach;
 mod device;
 mod device_object;
+mod direct;
 mod dlpack;
+mod dlpack_call;
 mod docstrings;
 mod dtype;
 mod dtype_object;
@@ -92,6 +97,7 @@ mod shared;
 mod shared_device;
 mod signature;
 mod slice;
+mod spare;
 mod subscript;
 mod table;
 mod tensorflow;
@@ -164,6 +170,8 @@ mod _crossdock {
         crossdock_opencl::register().raise()?;
         memory::note_type(module.py());
         slice::find_bounds();
+        direct::find(module.py())?;
+        dlpack_call::note_names(module.py());
         files::register_mapping(module.py())?;
         sets::register_mapping(module.py())?;
         // Pickles refer to this module, whatever the package's parts are called.

@@ -26,8 +26,8 @@ use crate::parameters::{self, order, order_or, shown};
 use crate::shape::spread;
 use crate::type_table::{Call, Getter, Method, TypeTable, call};
 use crate::{
-    arrow, axes, device, dlpack, docstrings, errors, html, interface, nested, numpy, numpy_dtype, operators,
-    pickle, subscript, text,
+    arrow, axes, device, dlpack, dlpack_call, docstrings, errors, html, interface, nested, numpy,
+    numpy_dtype, operators, pickle, subscript, text,
 };
 
 /// The tables of `crossdock.Array`.
@@ -118,7 +118,7 @@ impl TypeTable for ArrayTable {
         call::<Self, 16>,
         call::<Self, 17>,
         call::<Self, 18>,
-        call::<Self, 19>,
+        dlpack_call::export::<Self, 19>,
         call::<Self, 20>,
         call::<Self, 21>,
         call::<Self, 22>,

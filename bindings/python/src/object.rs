@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crossdock::DArray;
 use pyo3::ffi;
@@ -15,6 +15,7 @@ use pyo3::types::PyType;
 use crate::buffer::Exports;
 use crate::consumer_state::ConsumerState;
 use crate::entry::fetch;
+use crate::spare::Spare;
 
 /// A Python object that is an array.
 ///
@@ -43,46 +44,8 @@ pub(crate) struct Own {
 /// The type, once it exists. It is never freed.
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-/// The memory of freed objects, for the next ones: most live as briefly as one hand-over.
-static SPARE: Spare =
-    Spare { count: AtomicUsize::new(0), blocks: [const { AtomicPtr::new(ptr::null_mut()) }; 8] };
-
-/// A stack of blocks.
-///
-/// # Invariants
-///
-/// 1. The first `count` blocks are allocations by `PyObject_New` of the size of `Object`, without
-///    another user.
-/// 2. Only threads that hold the GIL access it, so that no two do so at once.
-struct Spare {
-    count: AtomicUsize,
-    blocks: [AtomicPtr<ffi::PyObject>; 8],
-}
-
-impl Spare {
-    #[inline(always)]
-    fn take(&self) -> Option<*mut ffi::PyObject> {
-        let count = self.count.load(Ordering::Relaxed).checked_sub(1)?;
-        let block = self.blocks.get(count)?.load(Ordering::Relaxed);
-        self.count.store(count, Ordering::Relaxed);
-        Some(block)
-    }
-
-    /// Keeps a block, or returns it if there are enough.
-    ///
-    /// # Safety
-    ///
-    /// 1. `PyObject_New` allocated `block` with the size of `Object`, and no other code uses it.
-    /// 2. This thread holds the GIL.
-    #[inline(always)]
-    unsafe fn keep(&self, block: *mut ffi::PyObject) -> Result<(), *mut ffi::PyObject> {
-        let count = self.count.load(Ordering::Relaxed);
-        let Some(place) = self.blocks.get(count) else { return Err(block) };
-        place.store(block, Ordering::Relaxed);
-        self.count.store(count + 1, Ordering::Relaxed);
-        Ok(())
-    }
-}
+/// The memory of freed objects: allocations by `PyObject_New` of the size of `Object`.
+static SPARE: Spare<ffi::PyObject> = Spare::new();
 
 /// The offset of the interpreter's list of weak references in an object.
 pub(crate) const WEAK_REFERENCES: usize = offset_of!(Object, own) + offset_of!(Own, weak);
@@ -145,7 +108,8 @@ pub(crate) fn allocate_with<E>(
     make: impl for<'a> FnOnce(&'a mut MaybeUninit<DArray>) -> Result<&'a mut DArray, E>,
 ) -> Result<*mut ffi::PyObject, E> {
     let of = TYPE.load(Ordering::Relaxed);
-    let object = match SPARE.take() {
+    // SAFETY: clause 1 of `take`: the token proves that the GIL is held.
+    let object = match unsafe { SPARE.take() } {
         // SAFETY: the module publishes the type before any caller of this function is reachable;
         // Spare 1: the block has the size of `Object` and no other user; the token proves that the
         // GIL is held.
@@ -208,8 +172,8 @@ unsafe fn free(object: *mut ffi::PyObject) {
     // SAFETY: clause 1 of `# Safety`: `object` is an object of the type, so its head has a valid
     // type pointer.
     let of = unsafe { ffi::Py_TYPE(object) };
-    // SAFETY: clauses 1 and 2 of `keep` are those of `# Safety`: an object of the type, whose
-    // fields need no drop, and which no other code uses; the GIL is held.
+    // SAFETY: clauses 1 and 2 of `keep`: an object of the type, as all blocks of the stack, whose
+    // fields need no drop, and which no other code uses; the GIL is held (`# Safety`).
     if let Err(object) = unsafe { SPARE.keep(object) } {
         // SAFETY: `PyObject_New` allocated the object; by clauses 1 and 2 of `# Safety` its fields
         // need no drop and no other code uses it.

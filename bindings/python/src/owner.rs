@@ -8,7 +8,7 @@
 //! Reasons: `DESIGN.md`, "Python references are released later".
 
 use std::ffi::{c_int, c_void};
-use std::mem;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -16,6 +16,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::entry::is_attached;
+use crate::spare::Spare;
 
 /// A buffer or reference of the interpreter that keeps memory alive. It is released once, after
 /// this is dropped.
@@ -23,11 +24,69 @@ pub(crate) struct Owner(Option<Held>);
 
 /// # Invariants
 ///
-/// 1. A buffer was filled in by its exporter, and is not released yet.
+/// 1. A buffer was filled in by its exporter, and is not released yet. Its struct is a leaked box
+///    that no other code uses.
 /// 2. An object carries one reference for this value.
 enum Held {
-    Buffer(Box<ffi::Py_buffer>),
+    Buffer(NonNull<ffi::Py_buffer>),
     Object(NonNull<ffi::PyObject>),
+}
+
+/// The structs of released buffers: leaked boxes.
+static SPARE: Spare<ffi::Py_buffer> = Spare::new();
+
+/// The empty struct for a request of a buffer. It stays at its address until the buffer is
+/// released.
+///
+/// # Invariants
+///
+/// 1. It points to a leaked box that no other code uses.
+pub(crate) struct Blank<'py>(NonNull<ffi::Py_buffer>, Python<'py>);
+
+impl<'py> Blank<'py> {
+    #[inline]
+    pub(crate) fn new(py: Python<'py>) -> Self {
+        // Not all zeros: that would be a call of `calloc`, which glibc serves without its cache of
+        // small blocks.
+        let empty = ffi::Py_buffer { readonly: 1, ..ffi::Py_buffer::new() };
+        // SAFETY: clause 1 of `take`: `py` proves that the GIL is held.
+        match unsafe { SPARE.take() }.and_then(NonNull::new) {
+            Some(block) => {
+                // SAFETY: Spare 1: the block is a leaked box without another user.
+                unsafe { block.write(empty) };
+                Self(block, py)
+            }
+            None => Self(NonNull::from(Box::leak(Box::new(empty))), py),
+        }
+    }
+
+    /// The struct, for its exporter to fill in.
+    pub(crate) fn as_ptr(&self) -> *mut ffi::Py_buffer {
+        self.0.as_ptr()
+    }
+}
+
+impl Drop for Blank<'_> {
+    fn drop(&mut self) {
+        // SAFETY: clauses 1 and 2 of `free`: Blank 1, and the token proves that the GIL is held.
+        unsafe { free(self.0) };
+    }
+}
+
+/// Frees the struct of a buffer.
+///
+/// # Safety
+///
+/// 1. It is a leaked box that no other code uses, and its buffer is released.
+/// 2. This thread holds the GIL.
+#[inline]
+unsafe fn free(buffer: NonNull<ffi::Py_buffer>) {
+    // SAFETY: clauses 1 and 2 of `keep` are those of `# Safety`: all blocks of this stack are
+    // boxes.
+    if let Err(buffer) = unsafe { SPARE.keep(buffer.as_ptr()) } {
+        // SAFETY: clause 1 of `# Safety`: a leaked box that no other code uses.
+        drop(unsafe { Box::from_raw(buffer) });
+    }
 }
 
 // SAFETY: Held 1 and 2 hold on every thread; the interpreter's data is only accessed in
@@ -82,8 +141,9 @@ impl Owner {
     ///
     /// 1. `buffer` was filled in by its exporter.
     /// 2. No other code releases it.
-    pub(crate) unsafe fn buffer(buffer: Box<ffi::Py_buffer>) -> Self {
-        Self(Some(Held::Buffer(buffer)))
+    pub(crate) unsafe fn buffer(buffer: Blank<'_>) -> Self {
+        // Held 1 follows from Blank 1 and from clauses 1 and 2 of `# Safety`.
+        Self(Some(Held::Buffer(ManuallyDrop::new(buffer).0)))
     }
 
     /// Takes a new reference to an object.
@@ -98,9 +158,13 @@ impl Held {
     /// This thread holds the GIL.
     unsafe fn give_back(self) {
         match self {
-            // SAFETY: Held 1: a filled buffer that is not released yet; `# Safety`: the GIL is
-            // held. `self` is consumed, so this happens once.
-            Self::Buffer(mut buffer) => unsafe { ffi::PyBuffer_Release(&mut *buffer) },
+            Self::Buffer(buffer) => {
+                // SAFETY: Held 1: a filled buffer that is not released yet; `# Safety`: the GIL is
+                // held. `self` is consumed, so this happens once.
+                unsafe { ffi::PyBuffer_Release(buffer.as_ptr()) };
+                // SAFETY: clauses 1 and 2 of `free`: Held 1, the release just now, and `# Safety`.
+                unsafe { free(buffer) };
+            }
             // SAFETY: Held 2: `self` carries one reference; `# Safety`: the GIL is held. `self` is
             // consumed, so this happens once.
             Self::Object(object) => unsafe { ffi::Py_DECREF(object.as_ptr()) },
@@ -113,7 +177,7 @@ impl Drop for Owner {
         let Some(held) = self.0.take() else { return };
         // SAFETY: Python documents `Py_IsInitialized` as callable at any time and on any thread.
         if unsafe { ffi::Py_IsInitialized() } == 0 {
-            mem::forget(held);
+            // Leaked: dropping `Held` frees nothing.
         } else if is_attached() {
             // SAFETY: `is_attached` just returned true, so this thread holds the GIL.
             unsafe { held.give_back() };

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crossdock::layout::AxisSlice;
 use pyo3::ffi;
 
+use crate::direct::integer;
+
 /// The distances of `start`, `stop` and `step` in a slice, which its type publishes as members; 0
 /// if it does not.
 static BOUNDS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
@@ -78,13 +80,7 @@ unsafe fn bound(slice: *mut ffi::PyObject, which: usize) -> Option<Option<isize>
     if ptr::eq(bound, unsafe { ffi::Py_None() }) {
         return Some(None);
     }
-    // SAFETY: a slice never changes and holds references to its bounds, which are not null.
-    if !ptr::eq(unsafe { ffi::Py_TYPE(bound) }, &raw const ffi::PyLong_Type) {
-        return None;
-    }
-    let mut overflow = 0;
-    // SAFETY: `bound` is an `int` (checked above), which the slice keeps alive; clause 2 of
-    // `# Safety`: the GIL is held.
-    let index = unsafe { ffi::PyLong_AsLongAndOverflow(bound, &mut overflow) };
-    (overflow == 0).then_some(Some(index as isize))
+    // SAFETY: clause 1 of `integer`: a slice never changes and holds references to its bounds,
+    // which are not null; clause 2 of `# Safety`: the GIL is held.
+    unsafe { integer(bound) }.map(Some)
 }

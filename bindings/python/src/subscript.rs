@@ -12,6 +12,7 @@ use pyo3::{Borrowed, ffi};
 
 use crate::convert::{is_value, number, to_python, to_value};
 use crate::detach::{both_detached, detached};
+use crate::direct::{integer, is_exact, tuple_item, tuple_len};
 use crate::entry::{Called, fail, fetch};
 use crate::errors::{self, Raise, exception};
 use crate::object::{allocate, allocate_with, downcast, this, wrap};
@@ -242,18 +243,15 @@ fn whole_index<'a>(
 ) -> Option<&'a [usize]> {
     let indices = indices.get_mut(..shape.len())?;
     let raw = key.as_ptr();
-    let exact = &raw const ffi::PyTuple_Type;
-    // SAFETY: clause 1 of `is_exact`: the key is alive, and its token proves that the GIL is held.
-    if unsafe { is_exact(raw, exact) } {
-        // SAFETY: `is_exact` just confirmed that the key is a tuple, which its borrow keeps alive;
-        // the GIL is held.
-        if unsafe { ffi::PyTuple_Size(raw) } != shape.len().cast_signed() {
+    // SAFETY: clause 1 of `tuple_len`: the key is alive, and its token proves that the GIL is held.
+    if let Some(count) = unsafe { tuple_len(raw) } {
+        if count != shape.len() {
             return None;
         }
         for (position, (index, &len)) in indices.iter_mut().zip(shape).enumerate() {
-            // SAFETY: the key is a tuple of `shape.len()` items (checked above), and `position` is
-            // below that.
-            let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
+            // SAFETY: clauses 1 and 2 of `tuple_item`: the key is a live tuple of `shape.len()`
+            // items (checked above), `position` is below that, and the GIL is held.
+            let item = unsafe { tuple_item(raw, position) };
             // SAFETY: clause 1 of `plain_index`: the tuple keeps its item alive, and the key's
             // token proves that the GIL is held.
             *index = unsafe { plain_index(item, len) }?;
@@ -267,33 +265,15 @@ fn whole_index<'a>(
     Some(indices)
 }
 
-/// Whether the type of an object is this one, and no subtype.
-///
-/// # Safety
-///
-/// 1. The object is alive, and the GIL is held.
-#[inline(always)]
-unsafe fn is_exact(object: *mut ffi::PyObject, of: *const ffi::PyTypeObject) -> bool {
-    // SAFETY: clause 1 of `# Safety`: the object is alive, so its head has a type pointer.
-    ptr::eq(unsafe { ffi::Py_TYPE(object) }, of)
-}
-
 /// # Safety
 ///
 /// 1. The object is alive, and the GIL is held.
 #[inline(always)]
 unsafe fn plain_index(object: *mut ffi::PyObject, len: usize) -> Option<usize> {
-    let exact = &raw const ffi::PyLong_Type;
-    // SAFETY: clause 1 of `is_exact` is clause 1 of `# Safety`.
-    if !unsafe { is_exact(object, exact) } {
-        return None;
-    }
-    let mut overflow = 0;
-    // SAFETY: `is_exact` just confirmed that the object is an `int`, which the key keeps alive;
-    // `overflow` is a local variable.
-    let index = unsafe { ffi::PyLong_AsLongAndOverflow(object, &mut overflow) } as isize;
+    // SAFETY: clause 1 of `integer` is clause 1 of `# Safety`.
+    let index = unsafe { integer(object) }?;
     let index = if index < 0 { index + len.cast_signed() } else { index };
-    usize::try_from(index).ok().filter(|&index| index < len && overflow == 0)
+    usize::try_from(index).ok().filter(|&index| index < len)
 }
 
 /// What a key names.
@@ -312,16 +292,12 @@ fn part<S>(
     slice: impl FnOnce(&[AxisSlice]) -> crossdock::Result<S>,
 ) -> PyResult<Part<S>> {
     let raw = key.as_ptr();
-    let exact = &raw const ffi::PyTuple_Type;
-    // SAFETY: clause 1 of `is_exact`: the key is alive, and its token proves that the GIL is held.
-    if unsafe { is_exact(raw, exact) } {
-        // SAFETY: `is_exact` just confirmed that the key is a tuple, which its borrow keeps alive;
-        // the GIL is held.
-        let count = unsafe { ffi::PyTuple_Size(raw) }.unsigned_abs();
+    // SAFETY: clause 1 of `tuple_len`: the key is alive, and its token proves that the GIL is held.
+    if let Some(count) = unsafe { tuple_len(raw) } {
         let item = |position: usize| {
-            // SAFETY: the key is a tuple of `count` items, and callers of `item` pass a position
-            // below `count`.
-            let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
+            // SAFETY: clauses 1 and 2 of `tuple_item`: the key is a live tuple of `count` items,
+            // and callers of `item` pass a position below `count`; the GIL is held.
+            let item = unsafe { tuple_item(raw, position) };
             // SAFETY: the tuple holds a reference to its item and is immutable, so the item lives
             // as long as the borrow of `key`.
             unsafe { Borrowed::from_ptr(key.py(), item) }
@@ -406,6 +382,12 @@ fn read_axis(key: Borrowed<'_, '_, PyAny>, place: &mut AxisSlice) -> PyResult<()
             return Err(fetch(key.py()));
         }
         *place = AxisSlice::Range { start: Some(start), stop: Some(stop), step };
+        return Ok(());
+    }
+    // SAFETY: clause 1 of `integer`: `key` borrows a live object, and its token proves that the GIL
+    // is held.
+    if let Some(index) = unsafe { integer(raw) } {
+        *place = AxisSlice::Index(index);
         return Ok(());
     }
     // SAFETY: `Py_None` returns the address of the immortal singleton; the interpreter is

@@ -246,3 +246,38 @@ def test_the_tensor_at_an_address_has_no_producer_to_ask():
     for arguments in [{"copy": True}, {"copy": False}, {"device": "cpu"}]:
         with pytest.raises(TypeError, match="has none; call to_device"):
             crossdock.from_dlpack(8, **arguments)
+
+
+def test_every_spelling_of_the_usual_call_gives_the_same_capsule():
+    ours = crossdock.asarray(np.arange(6.0).reshape(2, 3))
+    usual = {"dl_device": None, "copy": None, "max_version": (1, 0), "stream": None}
+    for left_out in [(), ("stream",), ("dl_device", "copy"), ("copy", "stream", "dl_device")]:
+        asked = {name: value for name, value in usual.items() if name not in left_out}
+        for named in (asked, dict(reversed(asked.items())), {"".join(list(name)): value for name, value in asked.items()}):
+            assert CAPSULE(ours.__dlpack__(**named)) == b"dltensor_versioned"
+    assert ours.exports == 0
+
+
+@pytest.mark.parametrize("wrong", [{"max_versions": (1, 0)}, {"max_version": (1, 0), "unknown": None}])
+def test_a_wrong_name_beside_the_usual_ones_is_refused(wrong):
+    with pytest.raises(TypeError, match="max_versions|unknown"):
+        crossdock.zeros(3).__dlpack__(**wrong)
+
+
+@pytest.mark.parametrize("version", [(1,), (1, 0, 0), [1, 0, 0], (1.5, 0), (-1, 0), (2**40, 0), ("1", "0"), 1])
+def test_a_version_that_is_no_pair_of_numbers_is_refused(version):
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        crossdock.zeros(3).__dlpack__(max_version=version)
+
+
+def test_a_capsule_that_is_put_back_is_released_once():
+    rename = ctypes.pythonapi.PyCapsule_SetName
+    rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    names = [b"used_dltensor_versioned", b"dltensor_" + b"versioned"]
+    ours = crossdock.zeros(3)
+    capsule = ours.__dlpack__(max_version=(1, 0))
+    for name in names:
+        assert rename(capsule, name) == 0
+    assert ours.exports == 1
+    del capsule
+    assert ours.exports == 0

@@ -215,3 +215,37 @@ def test_values_that_do_not_fit_are_refused():
     array[:] = 2.0
     array[1] = np.float32(7)
     assert array.tolist() == [2, 7, 2]
+
+
+def test_integers_of_every_size_are_bounds_and_indices():
+    numbers = np.arange(600)
+    ours = crossdock.asarray(numbers)
+    assert [ours[k] for k in range(-600, 600)] == [numbers[k] for k in range(-600, 600)]
+    ends = [*range(-300, 301), 2**31, -(2**31) - 1, 2**63 - 1, -(2**63), 2**64, -(2**70)]
+    for end in ends:
+        assert ours[end:].tolist() == numbers[end:].tolist() and ours[:end].tolist() == numbers[:end].tolist()
+        if end:
+            assert ours[::end].tolist() == numbers[::end].tolist()
+        if not -600 <= end < 600:
+            with pytest.raises(IndexError):
+                ours[end]
+
+
+def test_subclasses_of_integers_and_tuples_are_keys():
+    class Number(int):
+        pass
+
+    class Key(tuple):
+        pass
+
+    theirs = np.arange(24).reshape(2, 3, 4)
+    ours = crossdock.asarray(theirs)
+    for number in (Number(1), np.int8(1), np.uint64(1)):
+        assert ours[number].tolist() == theirs[1].tolist() and ours[1, number, number] == theirs[1, 1, 1]
+        assert ours[0, number:, :number].tolist() == theirs[0, 1:, :1].tolist()
+    with pytest.raises(IndexError):
+        ours[True]
+    with pytest.raises(IndexError):
+        ours[0, False]
+    with pytest.raises((IndexError, TypeError)):
+        ours[Key((0, 1))]

@@ -144,6 +144,8 @@ mod records;
 mod shape;
 #[path = "../wheel/signature.rs"]
 mod signature;
+#[path = "../wheel/spare.rs"]
+mod spare;
 #[path = "../wheel/tensorflow.rs"]
 mod tensorflow;
 #[path = "../wheel/type_table.rs"]

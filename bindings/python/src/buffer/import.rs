@@ -17,7 +17,7 @@ use pyo3::types::PyBytes;
 
 use crate::entry::fetch;
 use crate::errors::{self, Raise};
-use crate::owner::Owner;
+use crate::owner::{Blank, Owner};
 use crate::{masked, moment, overlap, records, words};
 
 /// Whether the interpreter knows an object as an exporter of buffers.
@@ -56,12 +56,12 @@ pub(crate) fn lend_to<'a>(
     match request_to(place, object, with, Flags::FULL_RO) {
         Ok(array) if records::is_certain(array.dtype()) => {}
         Ok(array) => {
-            if let Some(dtype) = records::of(object).unwrap_or(None) {
+            if let Some(dtype) = known_records(object) {
                 describe_as(array, &dtype);
             }
         }
         Err(error) if may_ask_again => {
-            let Ok(Some(dtype)) = records::of(object) else { return Err(error) };
+            let Some(dtype) = known_records(object) else { return Err(error) };
             // NumPy writes no format for some records, and lends their memory without one.
             let array = request_to(place, object, None, Flags::STRIDES)?;
             describe_as(array, &dtype);
@@ -72,6 +72,13 @@ pub(crate) fn lend_to<'a>(
     let array = unsafe { place.assume_init_mut() };
     overlap::protect(array);
     Ok(array)
+}
+
+/// The dtype of the records that an object exports, if NumPy says one. Callers may be in
+/// [`Called::enter_fast`](crate::entry::Called::enter_fast), which this is not for.
+#[cold]
+fn known_records(object: &Bound<'_, PyAny>) -> Option<DType> {
+    Python::attach(|_| records::of(object).unwrap_or(None))
 }
 
 /// Gives the elements the dtype that NumPy itself has for them, if it is of their size.
@@ -91,18 +98,18 @@ fn request_to<'a>(
     with: Option<Owner>,
     flags: Flags,
 ) -> PyResult<&'a mut DArray> {
-    let py = object.py();
-    // The exporter writes every field. All zeros would be a call of `calloc`, which glibc serves
-    // without its cache of small blocks: a tenth of this function.
-    let mut view = Box::new(ffi::Py_buffer { readonly: 1, ..ffi::Py_buffer::new() });
-    // SAFETY: `object` is live, and the `Py_buffer` is boxed, so its address stays valid until it
-    // is released.
-    if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags.bits()) } != 0 {
-        return Err(errors::producer(py, "the buffer", fetch(py)));
+    let view = Blank::new(object.py());
+    // SAFETY: `object` is live, and the `Py_buffer` stays at its address until it is released
+    // (Blank 1).
+    if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), view.as_ptr(), flags.bits()) } != 0 {
+        return Err(Python::attach(|py| errors::producer(py, "the buffer", fetch(py))));
     }
     // The exporter owns the memory behind the struct, which must not move until the buffer is
     // released.
-    let ffi::Py_buffer { buf, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, .. } = *view;
+    // SAFETY: the struct is initialised, and no other code writes it now (Blank 1).
+    let filled = unsafe { &*view.as_ptr() };
+    let ffi::Py_buffer { buf, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, .. } =
+        *filled;
     // SAFETY: `PyObject_GetBuffer` returned 0 and filled `view`, and only this function has it, so
     // it is released once.
     let owner = unsafe { Owner::buffer(view) };
@@ -137,7 +144,12 @@ fn request_to<'a>(
     let array = unsafe { import_to(place, &described, readonly, birth, move || drop((owner, with))) };
     let array = array.map_err(|error| errors::refusal(&error))?;
     // NumPy exports its dates through buffers only as eight opaque bytes.
-    if readonly && len == 8 && *array.dtype() == DType::U8 && !constant && moment::is_scalar(object)? {
+    if readonly
+        && len == 8
+        && *array.dtype() == DType::U8
+        && !constant
+        && Python::attach(|_| moment::is_scalar(object))?
+    {
         // SAFETY: the array was initialised above and nothing else refers to it; after an error the
         // caller does not read the place.
         unsafe { ptr::drop_in_place(array) };
