@@ -239,7 +239,7 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     names_no_path(run, dist, &root.trial())?;
     // `diff` ends with 0 if the photograph came back as it was.
     let script = "./crossdock convert data/rocket.npy rocket.png; ./crossdock diff data/rocket.npy rocket.png; \
-                  ./crossdock lend rocket.png -- ./crossdock --version";
+                  ./crossdock lend data/rocket.npy -- ./crossdock --version";
     prints(run, &mut root.command(dist, script), &format!("crossdock {}", dist.version))
 }
 
