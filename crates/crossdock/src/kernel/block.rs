@@ -80,6 +80,34 @@ impl LaneBlock {
         // and a `T` leaves no byte uninitialised (Pod 2).
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), len) }
     }
+
+    /// Loads the first `nbytes` bytes from contiguous ones. The block has as many.
+    ///
+    /// # Safety
+    ///
+    /// 1. `nbytes` bytes at `src` may be loaded racily.
+    /// 2. The level is available.
+    #[inline]
+    pub(crate) unsafe fn load_run(&mut self, level: Level, src: *const u8, nbytes: usize) {
+        assert!(nbytes <= self.ready);
+        // SAFETY: clauses 1 and 2 of `# Safety`; the block, which is borrowed mutably, has `nbytes`
+        // bytes (just asserted).
+        unsafe { load_bytes(level, src, self.bytes.as_mut_ptr().cast(), nbytes) };
+    }
+
+    /// Stores the first `nbytes` bytes to contiguous ones. The block has as many.
+    ///
+    /// # Safety
+    ///
+    /// 1. `nbytes` bytes at `dst` may be stored racily.
+    /// 2. The level is available.
+    #[inline]
+    pub(crate) unsafe fn store_run(&self, level: Level, dst: *mut u8, nbytes: usize) {
+        assert!(nbytes <= self.ready);
+        // SAFETY: clauses 1 and 2 of `# Safety`; the first `nbytes` bytes of the block, which is
+        // borrowed, are initialised (just asserted, LaneBlock 1).
+        unsafe { store_bytes(level, self.bytes.as_ptr().cast(), dst, nbytes, false) };
+    }
 }
 
 /// Loads blocks from the elements of an array, in row-major order.
@@ -313,7 +341,7 @@ mod x86 {
 
     /// How many bytes ahead of a load to prefetch: farther than the hardware prefetcher, which
     /// stops at the end of a page.
-    const AHEAD: usize = 2048;
+    const AHEAD: usize = 4096;
 
     macro_rules! moves {
         ($load:ident, $store:ident, $stream:ident, $feature:literal, $ty:ty, $vload:ident, $vstore:ident, $vstream:ident) => {

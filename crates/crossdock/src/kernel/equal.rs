@@ -249,6 +249,13 @@ impl NumberComparison {
     unsafe fn first(&self, left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
         // First in the order of the memory: most arrays that are compared are equal, and then the
         // order does not matter.
+        let parts = threads::parts(left.layout.len(), SHARED, PER_PART);
+        let is_run = |array: ComparedArray<'_>| array.layout.is_contiguous(Order::RowMajor);
+        if parts == 1 && is_run(left) && is_run(right) {
+            // SAFETY: clauses 1 and 2 of `first_difference`: both arrays are contiguous, in one
+            // order.
+            return Ok(unsafe { self.walk_run(left, right) });
+        }
         let pair = LayoutPair::arranged(right.layout, left.layout)?;
         let (left_at, right_at) = (Racy(left.src.cast_mut()), Racy(right.src.cast_mut()));
         let whole = AtomicBool::new(true);
@@ -261,12 +268,11 @@ impl NumberComparison {
                 whole.store(false, Relaxed);
             }
         };
-        match threads::parts(left.layout.len(), SHARED, PER_PART) {
-            1 => walk(&pair),
-            parts => {
-                let parts = pair.split(parts)?;
-                threads::each(parts.len(), |part| walk(&parts[part]));
-            }
+        if parts == 1 {
+            walk(&pair);
+        } else {
+            let parts = pair.split(parts)?;
+            threads::each(parts.len(), |part| walk(&parts[part]));
         }
         if whole.into_inner() {
             return Ok(None);
@@ -274,6 +280,49 @@ impl NumberComparison {
         // SAFETY: clauses 1 and 2 of `first_difference`: the pointers and the layouts are passed on
         // unchanged.
         unsafe { self.walk(left.src, left.layout, right.src, right.layout, &AtomicBool::new(true)) }
+    }
+
+    /// The position of the first difference of two contiguous arrays.
+    ///
+    /// # Safety
+    ///
+    /// Clauses 1 and 2 of [`first_difference`], for contiguous arrays of scalars that the plans
+    /// convert.
+    unsafe fn walk_run(&self, left: ComparedArray<'_>, right: ComparedArray<'_>) -> Option<usize> {
+        let (left_size, right_size) = (left.layout.itemsize(), right.layout.itemsize());
+        let (numel, mut done) = (left.layout.len(), 0);
+        let per_block = self.left.per_block().min(self.right.per_block());
+        let widest = left_size.max(right_size).max(self.width);
+        let mut room = [const { MaybeUninit::uninit() }; 2];
+        let [a, b] = room.each_mut().map(|room| LaneBlock::make(room, numel, widest));
+        while done < numel {
+            let count = per_block.min(numel - done);
+            let (left_at, right_at) = (done * left_size, done * right_size);
+            // SAFETY: clause 1 of `first_difference` covers these of the elements of the left
+            // array; the level is available (NumberComparison 1).
+            unsafe { a[0].load_run(self.level, left.src.wrapping_add(left_at), count * left_size) };
+            // SAFETY: clause 1 of `first_difference` covers these of the elements of the right
+            // array; the level is available (NumberComparison 1).
+            unsafe { b[0].load_run(self.level, right.src.wrapping_add(right_at), count * right_size) };
+            let same = self.same_bytes(a, b, count);
+            if same < count * self.width {
+                return Some(done + same / self.width);
+            }
+            done += count;
+        }
+        None
+    }
+
+    /// How many bytes of `count` elements of both blocks, converted, are the same up to the first
+    /// difference.
+    fn same_bytes(&self, a: &mut [LaneBlock; 2], b: &mut [LaneBlock; 2], count: usize) -> usize {
+        let (Some(a_at), Some(b_at)) = (self.left.run(a, count), self.right.run(b, count)) else {
+            // Only checked conversions refuse elements, and these saturate.
+            return 0;
+        };
+        // SAFETY: `same` accesses only the blocks that it borrows; it was compiled for the level,
+        // which is available (NumberComparison 1).
+        unsafe { (self.same)(&self.rule, &a[a_at], &b[b_at], count * self.width) }
     }
 
     /// The position of the first difference; `None` also where another thread makes `whole` false.
@@ -305,14 +354,7 @@ impl NumberComparison {
             // SAFETY: clause 1 of `first_difference` covers `right_layout` at `right`, from which
             // the reader was made; the level is available (NumberComparison 1).
             unsafe { rights.load(&mut b[0], count) };
-            let (Some(a_at), Some(b_at)) = (self.left.run(a, count), self.right.run(b, count)) else {
-                // Only checked conversions refuse elements, and these saturate.
-                return Ok(Some(done));
-            };
-            let bytes = count * self.width;
-            // SAFETY: `same` accesses only the blocks that it borrows; it was compiled for the
-            // level, which is available (NumberComparison 1).
-            let same = unsafe { (self.same)(&self.rule, &a[a_at], &b[b_at], bytes) };
+            let (same, bytes) = (self.same_bytes(a, b, count), count * self.width);
             if same < bytes {
                 return Ok(Some(done + same / self.width));
             }

@@ -2,6 +2,8 @@
 //!
 //! The compiler's own code for them stores narrowed lanes by an instruction that is slow on some
 //! CPUs, and looks numbers up in memory.
+//!
+//! Registers are listed one by one: `map` of an array may stay a call, which passes them in memory.
 
 use std::arch::x86_64::*;
 
@@ -34,6 +36,12 @@ fn halves(lanes: [u16; 32]) -> __m512i {
     unsafe { std::mem::transmute::<[u16; 32], __m512i>(lanes) }
 }
 
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn four(parts: &[[u8; 64]; 4]) -> [__m512i; 4] {
+    [bytes(parts[0]), bytes(parts[1]), bytes(parts[2]), bytes(parts[3])]
+}
+
 /// The byte of a table for each pattern.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
@@ -49,7 +57,8 @@ fn look_up(table: [__m512i; 4], patterns: __m512i) -> __m512i {
 pub(crate) fn from_table(args: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
     let count = len.div_ceil(64);
     let (src, dst) = (src.lanes::<[u8; 64]>(count), dst.lanes_mut::<[[u8; 64]; 4]>(count));
-    let [lower, upper] = args.table.upper.map(|table| table.map(|part| bytes(part)));
+    let [lower, upper] = &args.table.upper;
+    let (lower, upper) = (four(lower), four(upper));
     // Each lane gets four patterns of each register of the result, so that these are in order when
     // their bytes have been interleaved within lanes.
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -57,11 +66,28 @@ pub(crate) fn from_table(args: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, 
     for (to, from) in dst.iter_mut().zip(src) {
         let patterns = _mm512_permutexvar_epi32(order, bytes(*from));
         let (lower, upper) = (look_up(lower, patterns), look_up(upper, patterns));
-        let halves = [_mm512_unpacklo_epi8(lower, upper), _mm512_unpackhi_epi8(lower, upper)];
-        let words = halves.map(|half| [_mm512_unpacklo_epi16(zero, half), _mm512_unpackhi_epi16(zero, half)]);
+        let (low, high) = (_mm512_unpacklo_epi8(lower, upper), _mm512_unpackhi_epi8(lower, upper));
+        let words = [
+            _mm512_unpacklo_epi16(zero, low),
+            _mm512_unpackhi_epi16(zero, low),
+            _mm512_unpacklo_epi16(zero, high),
+            _mm512_unpackhi_epi16(zero, high),
+        ];
         // SAFETY: both types have 256 bytes, and every pattern of them is a value of the array.
-        *to = unsafe { std::mem::transmute::<[[__m512i; 2]; 2], [[u8; 64]; 4]>(words) };
+        *to = unsafe { std::mem::transmute::<[__m512i; 4], [[u8; 64]; 4]>(words) };
     }
+}
+
+/// The upper halves of 16 lanes, rounded; their lower halves are some bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn brain(part: [u8; 64]) -> __m512i {
+    let bits = bytes(part);
+    let last = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+    let sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), last);
+    let number = _mm512_castsi512_ps(bits);
+    let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(number, number);
+    _mm512_mask_mov_epi32(sum, is_nan, _mm512_set1_epi32(0x7fc0_0000))
 }
 
 /// As [`ToBrain`](crate::kernel::cast::narrow::ToBrain), 32 lanes at a time. The block has room for
@@ -71,14 +97,7 @@ pub(crate) fn to_brain(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: 
     let count = len.div_ceil(32);
     let (src, dst) = (src.lanes::<[[u8; 64]; 2]>(count), dst.lanes_mut::<[u8; 64]>(count));
     for (to, from) in dst.iter_mut().zip(src) {
-        let [a, b] = from.map(|part| {
-            let bits = bytes(part);
-            let last = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
-            let sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), last);
-            let number = _mm512_castsi512_ps(bits);
-            let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(number, number);
-            _mm512_mask_mov_epi32(sum, is_nan, _mm512_set1_epi32(0x7fc0_0000))
-        });
+        let (a, b) = (brain(from[0]), brain(from[1]));
         let upper = _mm512_permutex2var_epi16(a, halves(UPPER), b);
         // SAFETY: both types have 64 bytes, and every pattern of them is a value of the array.
         *to = unsafe { std::mem::transmute::<__m512i, [u8; 64]>(upper) };
@@ -128,8 +147,9 @@ fn encode<const SIGNED_ZERO: bool>(format: &Narrow, src: &LaneBlock, dst: &mut L
     // The bytes of four registers, of which each lane has four of every one.
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     for (to, from) in dst.iter_mut().zip(src) {
-        let [a, b, c, d] = from.map(|part| {
-            let bits = bytes(part);
+        let mut words = [_mm512_setzero_si512(); 4];
+        for (word, part) in words.iter_mut().zip(from) {
+            let bits = bytes(*part);
             let magnitude = _mm512_and_si512(bits, without_sign);
             let odd = _mm512_and_si512(_mm512_srlv_epi32(magnitude, dropped), one);
             let sum = _mm512_add_epi32(_mm512_add_epi32(magnitude, rounding), odd);
@@ -148,8 +168,9 @@ fn encode<const SIGNED_ZERO: bool>(format: &Narrow, src: &LaneBlock, dst: &mut L
             };
             let number = _mm512_castsi512_ps(bits);
             let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(number, number);
-            _mm512_mask_mov_epi32(signed, is_nan, nan)
-        });
+            *word = _mm512_mask_mov_epi32(signed, is_nan, nan);
+        }
+        let [a, b, c, d] = words;
         let packed = _mm512_packus_epi16(_mm512_packus_epi32(a, b), _mm512_packus_epi32(c, d));
         let packed = _mm512_permutexvar_epi32(order, packed);
         // SAFETY: both types have 64 bytes, and every pattern of them is a value of the array.

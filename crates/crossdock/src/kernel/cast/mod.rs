@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub(crate) use self::plan::CastPlan;
 use crate::element::{DType, DTypeKind, Record, SubArray};
 use crate::error::{Error, Kind, Result};
-use crate::kernel::block::{BlockReader, LaneBlock, Writer};
+use crate::kernel::block::{BlockReader, LaneBlock, STREAMED, Writer};
 use crate::kernel::cpu::Level;
 use crate::kernel::indirection::Endpoint;
 use crate::kernel::pair::{LayoutPair, PER_PART, SHARED};
@@ -155,7 +155,7 @@ impl Cast {
             (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => {
                 // SAFETY: clause 1 of `new`: Cast 1: the level is available.
                 if let Some(plan) = unsafe { CastPlan::new(source, target, self.casting, self.level) } {
-                    let numbers = NumberCast { plan, from, to, level: self.level };
+                    let numbers = NumberCast { plan: &plan, from, to, level: self.level };
                     // SAFETY: clauses 1 to 4 of `cast`: the arrays are passed on unchanged, and the
                     // plan converts scalars of their dtypes.
                     return unsafe { numbers.run(src, from_layout, dst, to_layout) };
@@ -294,7 +294,7 @@ fn same_names(from: &Record, to: &Record) -> bool {
 ///
 /// Invariant 1: `level` is available, and the plan was made for it.
 struct NumberCast<'a> {
-    plan: CastPlan,
+    plan: &'a CastPlan,
     from: &'a DType,
     to: &'a DType,
     level: Level,
@@ -305,6 +305,19 @@ impl NumberCast<'_> {
     ///
     /// Clauses 1 to 4 of [`cast`], for direct layouts and scalars that the plan converts.
     unsafe fn run(&self, src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<Option<Lost>> {
+        let parts = threads::parts(to.len(), SHARED, PER_PART);
+        let is_run = from.is_contiguous(Order::RowMajor) && to.is_contiguous(Order::RowMajor);
+        if is_run && parts == 1 && to.nbytes() < STREAMED {
+            let itemsizes = [from.itemsize(), to.itemsize()];
+            // SAFETY: clauses 1 to 4 of `cast`: both arrays are contiguous, in one order.
+            return if unsafe { self.walk_run(src, dst, to.len(), itemsizes) } {
+                Ok(None)
+            } else {
+                // SAFETY: clauses 1 to 4 of `cast`: the pointers and the layouts are passed on
+                // unchanged.
+                unsafe { self.find_lost(src, from, dst, to) }
+            };
+        }
         let pair = LayoutPair::arranged(from, to)?;
         let (src_at, dst_at, nbytes) = (Racy(src.cast_mut()), Racy(dst), to.nbytes());
         let whole = AtomicBool::new(true);
@@ -318,18 +331,41 @@ impl NumberCast<'_> {
                 whole.store(false, Relaxed);
             }
         };
-        match threads::parts(to.len(), SHARED, PER_PART) {
-            1 => walk(&pair),
-            parts => {
-                let parts = pair.split(parts)?;
-                threads::each(parts.len(), |part| walk(&parts[part]));
-            }
+        if parts == 1 {
+            walk(&pair);
+        } else {
+            let parts = pair.split(parts)?;
+            threads::each(parts.len(), |part| walk(&parts[part]));
         }
         if whole.into_inner() {
             return Ok(None);
         }
         // SAFETY: clauses 1 to 4 of `cast`: the pointers and the layouts are passed on unchanged.
         unsafe { self.find_lost(src, from, dst, to) }
+    }
+
+    /// Converts `count` contiguous elements, of these item sizes. Returns whether none was lost.
+    ///
+    /// # Safety
+    ///
+    /// Clauses 1 to 4 of [`cast`], for contiguous elements that the plan converts.
+    unsafe fn walk_run(&self, src: *const u8, dst: *mut u8, count: usize, itemsizes: [usize; 2]) -> bool {
+        let [from, to] = itemsizes;
+        let mut room = MaybeUninit::uninit();
+        let blocks = LaneBlock::make(&mut room, count, from.max(to));
+        let mut done = 0;
+        while done < count {
+            let some = self.plan.per_block().min(count - done);
+            // SAFETY: clause 1 of `cast` covers these of the `count` elements at `src`; the level
+            // is available (NumberCast 1).
+            unsafe { blocks[0].load_run(self.level, src.wrapping_add(done * from), some * from) };
+            let Some(result) = self.plan.run(blocks, some) else { return false };
+            // SAFETY: clause 2 of `cast` covers these of the `count` elements at `dst`; the level
+            // is available (NumberCast 1).
+            unsafe { blocks[result].store_run(self.level, dst.wrapping_add(done * to), some * to) };
+            done += some;
+        }
+        true
     }
 
     /// Converts all blocks up to the first that holds a lossy element, for which `whole` becomes
