@@ -281,13 +281,14 @@ unsafe fn load_bytes(level: Level, src: *const u8, dst: *mut u8, nbytes: usize) 
         Level::Baseline => 0,
         // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx2, so
         // the CPU has AVX2.
-        Level::Avx2 => unsafe { x86::load_by_32(src, dst, nbytes) },
+        Level::Avx2 => unsafe { registers::load_by_32(src, dst, nbytes) },
         // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx512,
         // so the CPU has AVX-512 F.
-        Level::Avx512 => unsafe { x86::load_by_64(src, dst, nbytes) },
+        Level::Avx512 => unsafe { registers::load_by_64(src, dst, nbytes) },
     };
+    // Elsewhere the racy copy has the widest registers.
     #[cfg(not(target_arch = "x86_64"))]
-    let done = usize::from(level != Level::Baseline);
+    let (_, done) = (level, 0);
     if done < nbytes {
         // SAFETY: `done < nbytes`, so these are the last `nbytes - done` bytes of the ranges in
         // clauses 1 and 2 of `# Safety`.
@@ -310,18 +311,26 @@ unsafe fn store_bytes(level: Level, src: *const u8, dst: *mut u8, nbytes: usize,
         (Level::Baseline, _) => 0,
         // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx2, so
         // the CPU has AVX2.
-        (Level::Avx2, false) => unsafe { x86::store_by_32(src, dst, nbytes) },
+        (Level::Avx2, false) => unsafe { registers::store_by_32(src, dst, nbytes) },
         // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges, clause 3 covers AVX2, and the
         // match found `dst` aligned to 64 bytes.
-        (Level::Avx2, true) => unsafe { x86::stream_by_32(src, dst, nbytes) },
+        (Level::Avx2, true) => unsafe { registers::stream_by_32(src, dst, nbytes) },
         // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; clause 3: the level is Avx512,
         // so the CPU has AVX-512 F.
-        (Level::Avx512, false) => unsafe { x86::store_by_64(src, dst, nbytes) },
+        (Level::Avx512, false) => unsafe { registers::store_by_64(src, dst, nbytes) },
         // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges, clause 3 covers AVX-512 F, and
         // the match found `dst` aligned to 64 bytes.
-        (Level::Avx512, true) => unsafe { x86::stream_by_64(src, dst, nbytes) },
+        (Level::Avx512, true) => unsafe { registers::stream_by_64(src, dst, nbytes) },
     };
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    let done = match (level, streams) {
+        // The racy copy has the widest registers.
+        (Level::Baseline, _) | (Level::Neon, false) => 0,
+        // SAFETY: clauses 1 and 2 of `# Safety` cover both ranges; every aarch64 CPU has NEON,
+        // whose streaming stores need no alignment.
+        (Level::Neon, true) => unsafe { registers::stream_by_32(src, dst, nbytes) },
+    };
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     let done = usize::from(level != Level::Baseline && streams);
     if done < nbytes {
         // SAFETY: `done < nbytes`, so these are the last `nbytes - done` bytes of the ranges in
@@ -330,17 +339,21 @@ unsafe fn store_bytes(level: Level, src: *const u8, dst: *mut u8, nbytes: usize,
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod x86 {
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod registers {
     //! Moves whole registers between a block and an array. Each function returns how many bytes it
     //! moved.
 
+    #[cfg(target_arch = "aarch64")]
+    use std::arch::aarch64::uint8x16x2_t;
+    #[cfg(target_arch = "x86_64")]
     use std::arch::x86_64::{__m256i, __m512i};
 
     use crate::memory::racy::vector;
 
     /// How many bytes ahead of a load to prefetch: farther than the hardware prefetcher, which
     /// stops at the end of a page.
+    #[cfg(target_arch = "x86_64")]
     const AHEAD: usize = 4096;
 
     macro_rules! moves {
@@ -393,7 +406,11 @@ mod x86 {
         };
     }
 
+    #[cfg(target_arch = "aarch64")]
+    moves!(stream_by_32, "neon", uint8x16x2_t, stream32);
+    #[cfg(target_arch = "x86_64")]
     moves!(load_by_32, store_by_32, stream_by_32, "avx2", __m256i, load32, store32, stream32);
+    #[cfg(target_arch = "x86_64")]
     moves!(load_by_64, store_by_64, stream_by_64, "avx512f", __m512i, load64, store64, stream64);
 }
 

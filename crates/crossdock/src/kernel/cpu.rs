@@ -8,14 +8,28 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub(crate) enum Level {
     /// What every CPU of the architecture has: portable code.
     Baseline,
+    /// NEON, which every aarch64 has, by registers and instructions that the compiler does not
+    /// choose by itself.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// x86-64 with AVX2, FMA, F16C, BMI1 and BMI2.
+    #[cfg(target_arch = "x86_64")]
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ, VL and VBMI.
+    #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
-const ALL: [(Level, &str); 3] =
-    [(Level::Baseline, "baseline"), (Level::Avx2, "avx2"), (Level::Avx512, "avx512")];
+/// The levels of this architecture.
+const ALL: &[(Level, &str)] = &[
+    (Level::Baseline, "baseline"),
+    #[cfg(target_arch = "aarch64")]
+    (Level::Neon, "neon"),
+    #[cfg(target_arch = "x86_64")]
+    (Level::Avx2, "avx2"),
+    #[cfg(target_arch = "x86_64")]
+    (Level::Avx512, "avx512"),
+];
 
 /// Lowers the level: for measurements, for tests, and to find out whether an instruction causes a
 /// bug.
@@ -40,14 +54,15 @@ impl Level {
     /// All levels that this CPU has and the environment permits, the lowest first.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests run every kernel at each of them"))]
     pub(crate) fn available() -> impl Iterator<Item = Self> {
-        ALL.into_iter().map(|(level, _)| level).filter(|&level| level <= Self::current())
+        ALL.iter().map(|&(level, _)| level).filter(|&level| level <= Self::current())
     }
 
     #[cold]
     fn permitted() -> Self {
         let wanted = std::env::var(VARIABLE).ok();
-        let most = ALL.into_iter().find(|&(_, name)| wanted.as_deref() == Some(name));
-        Self::detected().min(most.map_or(Self::Avx512, |(level, _)| level))
+        let most = ALL.iter().find(|&&(_, name)| wanted.as_deref() == Some(name));
+        let detected = Self::detected();
+        most.map_or(detected, |&(level, _)| detected.min(level))
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -69,7 +84,12 @@ impl Level {
         }
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    fn detected() -> Self {
+        Self::Neon
+    }
+
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     fn detected() -> Self {
         Self::Baseline
     }
@@ -107,7 +127,7 @@ mod tests {
     fn levels_that_this_processor_lacks_are_told() {
         let available: Vec<_> = Level::available().collect();
         assert_eq!(available.first(), Some(&Level::Baseline));
-        for (level, name) in ALL {
+        for &(level, name) in ALL {
             if !available.contains(&level) {
                 assert!(level > Level::current());
                 crossdock_testkit::not_run(&format!("kernels for {name}: not on this processor"));

@@ -104,7 +104,7 @@ pub(crate) fn to_brain(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: 
     }
 }
 
-/// As [`to_half`](crate::kernel::cast::narrow::f16c::to_half), 16 lanes at a time.
+/// As [`to_half`](crate::kernel::cast::narrow::half_by_cpu::to_half), 16 lanes at a time.
 #[target_feature(enable = "avx512f")]
 pub(crate) fn to_half(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
     let count = len.div_ceil(16);

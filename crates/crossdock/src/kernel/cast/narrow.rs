@@ -251,7 +251,7 @@ impl Test for PowerOfTwo {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) mod f16c {
+pub(super) mod half_by_cpu {
     //! `binary16` by the CPU's own instructions. They keep payloads of NaN, which are dropped here.
 
     use std::arch::x86_64::{
@@ -299,6 +299,66 @@ pub(super) mod f16c {
             // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a value of
             // `[u16; 8]`.
             *to = unsafe { std::mem::transmute::<__m128i, [u16; 8]>(half) };
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(super) mod half_by_cpu {
+    //! `binary16` by the CPU's own instructions. They keep payloads of NaN, which are dropped here.
+
+    use std::arch::aarch64::{
+        float32x4_t, uint16x4_t, vandq_u32, vbslq_f32, vceqq_f32, vdupq_n_f32, vdupq_n_u32, vorrq_u32,
+        vreinterpretq_f32_u32, vreinterpretq_u32_f32,
+    };
+    use std::arch::asm;
+
+    use crate::kernel::block::LaneBlock;
+    use crate::kernel::cast::step::StepArgs;
+
+    /// As [`FromHalf`](super::FromHalf), four lanes at a time. The block has room for the lanes
+    /// beyond `len`.
+    #[target_feature(enable = "neon")]
+    pub(crate) fn from_half(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
+        let len = len.next_multiple_of(4);
+        let (src, dst) = (src.lanes::<[u16; 4]>(len / 4), dst.lanes_mut::<[f32; 4]>(len / 4));
+        let (sign, nan) = (vdupq_n_u32(1 << 31), vreinterpretq_u32_f32(vdupq_n_f32(f32::NAN)));
+        for (to, from) in dst.iter_mut().zip(src) {
+            // SAFETY: both types have 8 bytes, and every pattern of 8 bytes is a `uint16x4_t`.
+            let half = unsafe { std::mem::transmute::<[u16; 4], uint16x4_t>(*from) };
+            let value: float32x4_t;
+            // SAFETY: the instruction reads and writes registers only.
+            unsafe {
+                asm!("fcvtl {:v}.4s, {:v}.4h", out(vreg) value, in(vreg) half,
+                     options(pure, nomem, nostack, preserves_flags));
+            }
+            let plain = vorrq_u32(vandq_u32(vreinterpretq_u32_f32(value), sign), nan);
+            let value = vbslq_f32(vceqq_f32(value, value), value, vreinterpretq_f32_u32(plain));
+            // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a `[f32; 4]`.
+            *to = unsafe { std::mem::transmute::<float32x4_t, [f32; 4]>(value) };
+        }
+    }
+
+    /// As [`ToNarrow16`](super::ToNarrow16) for `binary16`, four lanes at a time. The block has
+    /// room for the lanes beyond `len`.
+    #[target_feature(enable = "neon")]
+    pub(crate) fn to_half(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
+        let len = len.next_multiple_of(4);
+        let (src, dst) = (src.lanes::<[f32; 4]>(len / 4), dst.lanes_mut::<[u16; 4]>(len / 4));
+        let nan = vdupq_n_f32(f32::NAN);
+        for (to, from) in dst.iter_mut().zip(src) {
+            // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a `float32x4_t`.
+            let value = unsafe { std::mem::transmute::<[f32; 4], float32x4_t>(*from) };
+            let value = vbslq_f32(vceqq_f32(value, value), value, nan);
+            let half: uint16x4_t;
+            // SAFETY: the instruction reads and writes registers only. It rounds as the program
+            // does, to nearest and ties to even.
+            unsafe {
+                asm!("fcvtn {:v}.4h, {:v}.4s", out(vreg) half, in(vreg) value,
+                     options(pure, nomem, nostack, preserves_flags));
+            }
+            // SAFETY: both types have 8 bytes, and every pattern of 8 bytes is a `[u16; 4]`.
+            *to = unsafe { std::mem::transmute::<uint16x4_t, [u16; 4]>(half) };
         }
     }
 }

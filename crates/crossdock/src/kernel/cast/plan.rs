@@ -16,7 +16,7 @@ use crate::kernel::cast::narrow::{
 use crate::kernel::cast::number::{
     As, Clamp, Either, Evens, Fit, NonZero, NotWhole, Outside, Swap, ToOdd, TooLarge, WithZeros,
 };
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use crate::kernel::cast::step::Grows;
 use crate::kernel::cast::step::{BlockLoop, CastStep, StepArgs, step, test};
 use crate::kernel::cast::table::FromTable;
@@ -250,9 +250,9 @@ impl CastPlan {
         match kind {
             ScalarKind::Bool => self.push::<NonZero<u8>>(StepArgs::NONE),
             ScalarKind::BFloat16 => self.push::<FromBrain>(StepArgs::NONE),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
             ScalarKind::Float16 if self.level > Level::Baseline => {
-                self.add(CastStep::Map(super::narrow::f16c::from_half, StepArgs::NONE, Grows::Same));
+                self.add(CastStep::Map(super::narrow::half_by_cpu::from_half, StepArgs::NONE, Grows::Same));
             }
             ScalarKind::Float16 => self.push::<FromHalf>(StepArgs::NONE),
             narrow => {
@@ -297,9 +297,9 @@ impl CastPlan {
                 ScalarKind::BFloat16 if self.level == Level::Avx512 => {
                     self.add(CastStep::Map(by_64::to_brain, StepArgs::NONE, Grows::Same));
                 }
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
                 ScalarKind::Float16 if self.level > Level::Baseline => {
-                    self.add(CastStep::Map(super::narrow::f16c::to_half, StepArgs::NONE, Grows::Same));
+                    self.add(CastStep::Map(super::narrow::half_by_cpu::to_half, StepArgs::NONE, Grows::Same));
                 }
                 ScalarKind::Float16 => self.push::<ToNarrow16>(format.encode),
                 ScalarKind::BFloat16 => self.push::<ToBrain>(StepArgs::NONE),

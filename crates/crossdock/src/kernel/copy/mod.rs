@@ -30,7 +30,10 @@ mod machine;
 mod parts;
 mod plan;
 pub(in crate::kernel) mod run;
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "the portable level has no shuffles"))]
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64")),
+    expect(dead_code, reason = "the portable level has no shuffles")
+)]
 mod shuffle;
 mod square;
 mod steps;

@@ -2,12 +2,13 @@
 
 use crate::kernel::cpu::Level;
 use crate::memory::racy;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use crate::memory::racy::vector;
 
-/// Runs of at least this many bytes use the string instruction, unless they are streamed.
-#[cfg(target_arch = "x86_64")]
-const STRING_NBYTES: usize = 1 << 15;
+/// Runs of at least this many bytes use the string instruction of x86-64, unless they are streamed.
+/// On aarch64 it is the racy copy, whose loop needs fewer instructions than the one here.
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+const STRING_NBYTES: usize = if cfg!(target_arch = "x86_64") { 1 << 15 } else { 1 << 8 };
 
 /// Copies `nbytes` bytes that are contiguous in source and destination.
 ///
@@ -29,6 +30,10 @@ pub(in crate::kernel) fn run(level: Level, stream: bool) -> CopyRun {
         (Level::Avx2, true) => stream32::<false>,
         #[cfg(target_arch = "x86_64")]
         (Level::Avx2, false) => store32,
+        #[cfg(target_arch = "aarch64")]
+        (Level::Neon, true) => stream32::<false>,
+        #[cfg(target_arch = "aarch64")]
+        (Level::Neon, false) => store32,
         _ => portable,
     }
 }
@@ -41,6 +46,8 @@ pub(super) fn adjacent(level: Level) -> Option<CopyRun> {
         Level::Avx512 => Some(stream64::<true>),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => Some(stream32::<true>),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => Some(stream32::<true>),
         _ => None,
     }
 }
@@ -67,6 +74,8 @@ pub(super) fn lines(level: Level) -> Option<StreamLines> {
         Level::Avx512 => Some(lines64),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => Some(lines32),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => Some(lines32),
         _ => None,
     }
 }
@@ -89,27 +98,30 @@ pub(super) fn rows(level: Level) -> Option<StreamRows> {
         Level::Avx512 => Some(rows64),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => Some(rows32),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => Some(rows32),
         _ => None,
     }
 }
 
 /// As [`prefetch`], into the second cache only.
 pub(super) fn prefetch_to_second(src: *const u8) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     vector::prefetch_to_second(src);
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     let _ = src;
 }
 
 /// Prefetches the line at an address, which may be invalid, if the CPU has the instruction.
 pub(super) fn prefetch(src: *const u8) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     vector::prefetch(src);
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     let _ = src;
 }
 
 /// Must follow the last streaming store of a thread, before another thread learns of the result.
+/// Streaming stores of aarch64 are ordered like others.
 pub(in crate::kernel) fn fence() {
     #[cfg(target_arch = "x86_64")]
     vector::fence();
@@ -183,7 +195,7 @@ pub(super) unsafe fn short(src: *const u8, dst: *mut u8, nbytes: usize) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 macro_rules! wide {
     ($store_run:ident, $stream_run:ident, $lines:ident, $rows:ident, $bytes:literal, $feature:literal, $load:ident, $store:ident, $stream:ident) => {
         /// # Safety
@@ -193,7 +205,7 @@ macro_rules! wide {
         unsafe fn $store_run(src: *const u8, dst: *mut u8, nbytes: usize) {
             const N: usize = $bytes;
             if nbytes < 2 * N {
-                // SAFETY: clauses 1 to 3 of `CopyRun` cover both runs and AVX2; `nbytes` is below
+                // SAFETY: clauses 1 to 3 of `CopyRun` cover both runs and the level; `nbytes` is below
                 // 128, as two registers have at most 128 bytes.
                 return unsafe { few(src, dst, nbytes) };
             }
@@ -352,7 +364,7 @@ macro_rules! wide {
     };
 }
 
-/// The size of a cache line, on every x86-64.
+/// The size of a cache line, on every x86-64 and most aarch64.
 pub(super) const LINE: usize = 64;
 
 /// Runs of at least this many bytes are streamed.
@@ -365,16 +377,18 @@ pub(super) const AHEAD: usize = 1024;
 wide!(store32, stream32, lines32, rows32, 32, "avx2", load32, store32, stream32);
 #[cfg(target_arch = "x86_64")]
 wide!(store64, stream64, lines64, rows64, 64, "avx512f,avx2", load64, store64, stream64);
+#[cfg(target_arch = "aarch64")]
+wide!(store32, stream32, lines32, rows32, 32, "neon", load32, store32, stream32);
 
 /// Copies fewer than 128 bytes: registers from the front, and one that ends at the end.
 ///
 /// # Safety
 ///
 /// 1. Clauses 1 and 2 of [`CopyRun`].
-/// 2. `nbytes` is below 128, and the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
+/// 2. `nbytes` is below 128, and the CPU has AVX2 or NEON.
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 #[inline]
-#[target_feature(enable = "avx2")]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
     macro_rules! by {
         ($load:ident, $store:ident, $bytes:literal) => {{

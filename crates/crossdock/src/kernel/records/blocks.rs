@@ -64,7 +64,7 @@ impl ArrayLoops {
     }
 
     /// The length of the only loop; `None` if there are others or none.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     pub(super) fn single_len(&self) -> Option<usize> {
         match self.lens.as_slice() {
             &[len] => Some(len),
@@ -177,7 +177,7 @@ impl LoopBlock<'_> {
     }
 
     /// The number of indices of the axis that is cut; 1 if there are no axes.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     pub(super) fn len(&self) -> usize {
         self.len
     }

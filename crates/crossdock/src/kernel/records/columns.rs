@@ -6,10 +6,10 @@ use crate::kernel::Casting;
 use crate::kernel::records::blocks::{ArrayLoops, BLOCK_NBYTES};
 use crate::kernel::records::convert;
 use crate::kernel::records::gaps::Gaps;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use crate::kernel::records::streamed::{RECORDS, StreamedColumns};
 use crate::layout::Layout;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use crate::memory::count_copied;
 
 /// The size of a block: larger than others, since each column plans its copy for each block.
@@ -75,7 +75,7 @@ pub(crate) unsafe fn copy_columns(
     }
     let Some(loops) = ArrayLoops::new(shape, &arrays) else { return Ok(()) };
     let most = COLUMNS_NBYTES / record_nbytes.max(1);
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     if let Some(streamed) = StreamedColumns::new(columns, &loops, gaps) {
         let most = most.next_multiple_of(RECORDS);
         loops.blocks(most).try_each(|block| {

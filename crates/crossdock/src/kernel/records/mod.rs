@@ -13,7 +13,7 @@ mod columns;
 mod gaps;
 mod program;
 mod record_conversion;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod streamed;
 
 pub(crate) use columns::{ColumnCopy, copy_columns};

@@ -34,7 +34,7 @@ enum Shuffles {
     /// None: the level has no instructions for them, some bytes must not be written, or records are
     /// too large for it to pay.
     No,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     By16(Pattern<16>),
     #[cfg(target_arch = "x86_64")]
     By64(Pattern<64>),
@@ -58,7 +58,7 @@ impl RecordProgram {
     /// 3. The two do not overlap.
     /// 4. The level is available.
     #[cfg_attr(
-        not(target_arch = "x86_64"),
+        not(any(target_arch = "aarch64", target_arch = "x86_64")),
         expect(unused_variables, unused_macros, reason = "no other processor has its shuffles here")
     )]
     pub(super) unsafe fn run(
@@ -98,10 +98,10 @@ impl RecordProgram {
             }};
         }
         match &self.shuffles {
+            #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+            Shuffles::By16(pattern) if dense => shuffled!(pattern, registers::by_16),
             #[cfg(target_arch = "x86_64")]
-            Shuffles::By16(pattern) if dense => shuffled!(pattern, x86::by_16),
-            #[cfg(target_arch = "x86_64")]
-            Shuffles::By64(pattern) if dense => shuffled!(pattern, x86::by_64),
+            Shuffles::By64(pattern) if dense => shuffled!(pattern, registers::by_64),
             _ => one_by_one(0..len),
         }
     }
@@ -146,7 +146,7 @@ impl RecordProgram {
 }
 
 impl Shuffles {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     fn new(level: Level, runs: &[ByteRun], from_size: usize, to_size: usize) -> Self {
         /// Larger records have long runs, and their table does not pay.
         const LARGEST: usize = 4096;
@@ -159,21 +159,21 @@ impl Shuffles {
                 table[run.to + byte] = run.from.map_or(Byte::Zero, |from| Byte::From(from + byte));
             }
         }
+        #[cfg(target_arch = "x86_64")]
         if level == Level::Avx512 {
-            Pattern::new(&table, from_size).map_or(Self::No, Self::By64)
-        } else {
-            Pattern::new(&table, from_size).map_or(Self::No, Self::By16)
+            return Pattern::new(&table, from_size).map_or(Self::No, Self::By64);
         }
+        Pattern::new(&table, from_size).map_or(Self::No, Self::By16)
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     fn new(_level: Level, _runs: &[ByteRun], _from_size: usize, _to_size: usize) -> Self {
         Self::No
     }
 }
 
 /// The source of a byte of the result.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Byte {
     From(usize),
@@ -183,7 +183,7 @@ enum Byte {
 }
 
 /// Moves some bytes of one window to their places in a register.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 #[repr(C, align(16))]
 struct WindowShuffle<const W: usize> {
     /// Which byte of the window each byte of the register is; 0x80 where `mask` has no bit.
@@ -194,7 +194,7 @@ struct WindowShuffle<const W: usize> {
 }
 
 /// The shuffles for a group of records, `W` bytes at a time.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 struct Pattern<const W: usize> {
     /// Invariant 1: every window ends within `reach` bytes from the beginning of a group.
     shuffles: Vec<WindowShuffle<W>>,
@@ -209,13 +209,13 @@ struct Pattern<const W: usize> {
 }
 
 /// The records before the first group.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 struct LeadingRecords {
     records: usize,
     streams: bool,
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 impl<const W: usize> Pattern<W> {
     /// More would evict the data from the L1 cache.
     const MOST_SHUFFLES: usize = 256;
@@ -300,19 +300,28 @@ impl<const W: usize> Pattern<W> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod x86 {
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod registers {
+    #[cfg(target_arch = "aarch64")]
+    use std::arch::aarch64::{uint8x16_t, vdupq_n_u8, vqtbx1q_u8};
+    #[cfg(target_arch = "x86_64")]
     use std::arch::x86_64::*;
 
     use super::Pattern;
+    use crate::kernel::copy::run;
     use crate::memory::racy::vector;
+
+    #[cfg(target_arch = "x86_64")]
+    type Register16 = __m128i;
+    #[cfg(target_arch = "aarch64")]
+    type Register16 = uint8x16_t;
 
     /// A register of 16 bytes has no masked store, so [`Pattern::new`] makes no masks for it.
     ///
     /// # Safety
     ///
     /// No requirements: it accesses nothing.
-    unsafe fn never(_: *mut u8, _: u64, _: __m128i) {
+    unsafe fn never(_: *mut u8, _: u64, _: Register16) {
         unreachable!("a pattern of 16 bytes with masks")
     }
 
@@ -367,16 +376,31 @@ mod x86 {
                     (src, dst) = (src.wrapping_add(from_step), dst.wrapping_add(to_step));
                 }
                 if streams {
-                    vector::fence();
+                    run::fence();
                 }
             }
         };
     }
 
+    // One register has no streaming store, so it streams none.
+    #[cfg(target_arch = "aarch64")]
     shuffle!(
         by_16,
         16,
-        __m128i,
+        Register16,
+        "neon",
+        load16,
+        store16,
+        store16,
+        never,
+        vdupq_n_u8(0),
+        |register, window, index, _mask| vqtbx1q_u8(register, window, index)
+    );
+    #[cfg(target_arch = "x86_64")]
+    shuffle!(
+        by_16,
+        16,
+        Register16,
         "avx2",
         load16,
         store16,
@@ -385,6 +409,7 @@ mod x86 {
         _mm_setzero_si128(),
         |register, window, index, _mask| _mm_or_si128(register, _mm_shuffle_epi8(window, index))
     );
+    #[cfg(target_arch = "x86_64")]
     shuffle!(
         by_64,
         64,

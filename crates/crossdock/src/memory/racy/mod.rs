@@ -6,8 +6,10 @@
 //! relaxed atomic accesses in an unspecified order: a race yields a mixture of old and new bytes,
 //! and nothing worse. Code that needs one consistent value loads once, and then decides.
 //!
-//! On x86-64 and aarch64 an access is one inline-assembly instruction, which the compiler can
-//! neither split, repeat nor reason about. Elsewhere it is a loop over atomic bytes.
+//! On x86-64, x86, aarch64, ARM, RISC-V, LoongArch, POWER and z/Architecture an access is one
+//! inline-assembly instruction, which the compiler can neither split, repeat nor reason about. (Two
+//! for 8 bytes on processors of 32 bits.) WebAssembly without threads has plain accesses, as nothing
+//! runs beside them. Elsewhere an access is a loop over atomic bytes.
 //!
 //! Reasons: `DESIGN.md`, "Racy access is inline assembly".
 
@@ -16,9 +18,35 @@ pub(crate) mod vector;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
-#[cfg(any(all(test, not(loom)), not(any(target_arch = "aarch64", target_arch = "x86_64"))))]
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
+#[cfg(any(
+    all(test, not(loom)),
+    not(any(
+        target_arch = "aarch64",
+        target_arch = "arm",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64",
+        target_arch = "riscv64",
+        target_arch = "s390x",
+        target_arch = "x86",
+        target_arch = "x86_64",
+        all(target_family = "wasm", not(target_feature = "atomics")),
+    ))
+))]
 mod portable;
 mod seen;
+#[cfg(all(target_family = "wasm", not(target_feature = "atomics")))]
+mod single;
+#[cfg(any(
+    target_arch = "arm",
+    target_arch = "loongarch64",
+    target_arch = "powerpc64",
+    target_arch = "riscv64",
+    target_arch = "s390x",
+    target_arch = "x86",
+))]
+mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
@@ -28,8 +56,31 @@ use std::mem::MaybeUninit;
 use crate::memory::pod::Pod;
 #[cfg(target_arch = "aarch64")]
 use aarch64 as imp;
-#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+#[cfg(target_arch = "aarch64")]
+pub(crate) use neon as vector;
+#[cfg(not(any(
+    target_arch = "aarch64",
+    target_arch = "arm",
+    target_arch = "loongarch64",
+    target_arch = "powerpc64",
+    target_arch = "riscv64",
+    target_arch = "s390x",
+    target_arch = "x86",
+    target_arch = "x86_64",
+    all(target_family = "wasm", not(target_feature = "atomics")),
+)))]
 use portable as imp;
+#[cfg(all(target_family = "wasm", not(target_feature = "atomics")))]
+use single as imp;
+#[cfg(any(
+    target_arch = "arm",
+    target_arch = "loongarch64",
+    target_arch = "powerpc64",
+    target_arch = "riscv64",
+    target_arch = "s390x",
+    target_arch = "x86",
+))]
+use words as imp;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as imp;
 
@@ -131,8 +182,9 @@ pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
 /// Values of up to this many bytes are loaded and stored word by word and stay in registers.
 const REGISTERS: usize = 64;
 
-/// Below this many bytes, a loop over words is faster than starting the string instruction.
-const SHORT: usize = 256;
+/// Below this many bytes, a loop over words is faster than starting the string instruction of
+/// x86-64, or than the steps of other copies.
+const SHORT: usize = if cfg!(target_arch = "x86_64") { 256 } else { 32 };
 
 /// Copies bytes that other threads or processes may be accessing. If the ranges overlap, the bytes
 /// of the destination are unspecified. This copy is not counted: see

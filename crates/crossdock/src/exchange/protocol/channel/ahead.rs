@@ -7,16 +7,16 @@
 
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::memory::Handle;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 use crate::memory::racy::vector;
 
 /// A receiver that heard the bell will change the slot's word, and read its elements.
 #[inline]
 pub(super) fn receive(control: &ControlMap, data: &Handle, slot: usize) {
     to_write(record(control, slot));
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     vector::prefetch(elements(control, data, slot));
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     let _ = data;
 }
 
@@ -37,8 +37,8 @@ fn elements(control: &ControlMap, data: &Handle, slot: usize) -> *const u8 {
 
 #[inline]
 fn to_write(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     vector::prefetch_to_write(address);
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     let _ = address;
 }

@@ -9,6 +9,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 use crate::kernel::copy::elements::{self, offset};
 use crate::kernel::copy::plan::CopyAxis;
@@ -33,6 +35,8 @@ impl Registers {
             Level::Avx512 => Some(Self { lanes: 1, lane: 64, masks: true }),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => Some(Self { lanes: 2, lane: 16, masks: false }),
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => Some(Self { lanes: 2, lane: 16, masks: false }),
             _ => None,
         }
     }
@@ -62,6 +66,7 @@ struct Output {
     to: isize,
     inputs: Vec<Input>,
     /// The bytes that are written, one bit each.
+    #[cfg_attr(target_arch = "aarch64", expect(dead_code, reason = "it has no masked stores"))]
     named: u64,
 }
 
@@ -278,13 +283,18 @@ impl AxisShuffle {
     }
 }
 
-#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "the portable level has none"))]
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64")),
+    expect(unused_variables, reason = "the portable level has none")
+)]
 fn passes(level: Level, inputs: usize, outputs: usize) -> Option<(Pass, Pass)> {
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => Some(avx512::passes(inputs, outputs)),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => Some(avx2::passes(inputs, outputs)),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => Some(neon::passes(inputs, outputs)),
         _ => None,
     }
 }
