@@ -13,6 +13,8 @@
 //! - [`python`]: the interpreter that tests use, and what to do if it or another counterpart is
 //!   [`missing`], or the machine cannot run a check ([`not_run`]);
 //! - [`status_of_child`]: the wait status of a forked child that performs one task;
+//! - [`this_program`], [`c_compiler`] and [`emulated`]: how to start the test program again, compile
+//!   C for it, and what to leave out, under an emulator;
 //! - [`held`]: the processes that have shared memory of a name open or mapped, and how to send
 //!   descriptors in any number;
 //! - [`vectors`]: the recorded answers of Ruby's MemoryView, and which of them are wrong;
@@ -31,6 +33,7 @@ mod child;
 mod counterpart;
 mod coverage;
 pub mod dlpack;
+mod emulated;
 pub mod generate;
 #[cfg(unix)]
 pub mod held;
@@ -43,6 +46,7 @@ pub mod vectors;
 
 pub use crate::counterpart::{counterparts_are_required, missing, not_run, python};
 pub use crate::coverage::Coverage;
+pub use crate::emulated::{c_compiler, emulated, this_program};
 pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};
 #[cfg(unix)]

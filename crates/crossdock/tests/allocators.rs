@@ -502,7 +502,7 @@ fn a_lease_that_is_not_listed_is_a_lease() {
 
 #[test]
 fn the_ledger_gives_way_to_missing_memory() {
-    let status = std::process::Command::new(std::env::current_exe().unwrap())
+    let status = crossdock_testkit::this_program()
         .args(["--exact", "child", "--quiet", "--nocapture"])
         .env("CROSSDOCK_TEST_LEDGER", "on")
         .status()

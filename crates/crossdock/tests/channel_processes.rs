@@ -9,7 +9,7 @@
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use crossdock::DArray;
@@ -133,7 +133,7 @@ struct Program {
 impl Program {
     fn start(role: &'static str, channel: &Channel, lives: Duration) -> Self {
         let exported = shm::export(&channel.to_array().unwrap(), &Request::share()).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = crossdock_testkit::this_program()
             .args(["--exact", "role", "--nocapture", "--test-threads=1"])
             .env(ROLE, format!("{role} {}", exported.description().to_text().unwrap()))
             .stdin(exported.fd().try_clone_to_owned().unwrap())

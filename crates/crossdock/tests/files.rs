@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossdock::bindings::shm::Frame;
@@ -64,7 +64,7 @@ fn watch_entries() -> MutexGuard<'static, ()> {
 
 /// Runs the test `child` of this program in a separate process, with a task.
 fn run_child(task: &str, arguments: &str) -> ExitStatus {
-    Command::new(std::env::current_exe().unwrap())
+    crossdock_testkit::this_program()
         .args(["--exact", "child", "--quiet", "--nocapture"])
         .env("CROSSDOCK_TEST_TASK", task)
         .env("CROSSDOCK_TEST_ARGUMENTS", arguments)

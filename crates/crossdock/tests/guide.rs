@@ -1,8 +1,6 @@
 //! The programs in Rust of the guide's chapters: each chapter shows the file as it is, and what the
 //! program prints.
 
-use std::process::Command;
-
 mod channel {
     include!("../../../docs/guide/programs/06_channel.rs");
 
@@ -125,8 +123,7 @@ fn end<E: std::fmt::Display>(outcome: Result<(), E>) {
 /// What a program prints, started in the checkout.
 #[track_caller]
 fn printed(name: &str) -> String {
-    let program = std::env::current_exe().unwrap();
-    let output = Command::new(program)
+    let output = crossdock_testkit::this_program()
         .args(["--exact", "program", "--nocapture", "--quiet", "--test-threads=1"])
         .env(PROGRAM, name)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

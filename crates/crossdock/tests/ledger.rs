@@ -1,7 +1,6 @@
 //! The ledger lists all live memory and its holders at every moment, and nothing else.
 
 use std::error::Error as _;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -343,7 +342,7 @@ fn the_environment_switches_it_on_and_the_program_has_its_way() {
     let cases =
         [(None, "off"), (Some(""), "off"), (Some("0"), "off"), (Some("1"), "on"), (Some("yes"), "on")];
     for (value, expected) in cases.into_iter().chain([(Some("1"), "overruled")]) {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = crossdock_testkit::this_program();
         command.args(["--exact", "child", "--quiet", "--nocapture"]).env_remove("CROSSDOCK_LEDGER");
         command.env("CROSSDOCK_TEST_LEDGER", expected);
         if let Some(value) = value {

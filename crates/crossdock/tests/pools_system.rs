@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use crossdock::buffer::Buffer;
@@ -38,7 +38,7 @@ fn tell_of_the_default_pool() {
 }
 
 fn run_child(what: &str, pool: Option<&OsStr>, debug: Option<&str>) -> (String, String) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = crossdock_testkit::this_program();
     command.args(["--exact", "child", "--nocapture"]).env("CROSSDOCK_TEST_CHILD", what);
     for (name, value) in [("CROSSDOCK_POOL", pool), ("CROSSDOCK_POOL_DEBUG", debug.map(OsStr::new))] {
         match value {

@@ -9,7 +9,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Receiver {
     fn start() -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = crossdock_testkit::this_program()
             .args(["--exact", "role", "--nocapture", "--test-threads=1"])
             .env(ROLE, "receive")
             .stdin(Stdio::from(OwnedFd::from(theirs)))

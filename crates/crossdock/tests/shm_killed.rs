@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,7 @@ struct Program(Child);
 
 impl Program {
     fn start(role: &str, name: &str, rounds: usize, patience: Duration, stdin: Stdio) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = crossdock_testkit::this_program()
             .args(["--exact", "role", "--nocapture", "--test-threads=1"])
             .env(ROLE, format!("{role} {name} {rounds} {}", patience.as_millis()))
             .stdin(stdin)

@@ -1,6 +1,5 @@
 //! Sources of memory, and their accounts.
 
-use std::process::Command;
 use std::time::Duration;
 
 use crossdock::buffer::Buffer;
@@ -197,7 +196,7 @@ fn the_environment_chooses_the_default_pool_and_an_unknown_word_is_told() {
         ("", "true", false),
         ("jemalloc", "true", true),
     ] {
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = crossdock_testkit::this_program()
             .args(["--exact", NAME, "--nocapture"])
             .env(CHILD, "1")
             .env("CROSSDOCK_POOL", word)
@@ -220,7 +219,7 @@ fn the_environment_puts_guards_around_the_default_pools_blocks() {
         println!("poisoned: {}", byte == 0xCD);
         return;
     }
-    let child = Command::new(std::env::current_exe().unwrap())
+    let child = crossdock_testkit::this_program()
         .args(["--exact", NAME, "--nocapture"])
         .env(CHILD, "1")
         .env("CROSSDOCK_POOL_DEBUG", "1")

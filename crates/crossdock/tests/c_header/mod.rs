@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crossdock_testkit::missing;
+use crossdock_testkit::{c_compiler, missing};
 
 /// The lines that assert the sizes of structs, and the offsets of their fields. `$c` is the prefix
 /// of a name in C.
@@ -68,8 +68,7 @@ sys.exit('there is no package {0}') if found is None else print(os.path.dirname(
             self.path
         );
         std::fs::write(&source, text).map_err(|error| error.to_string())?;
-        let output =
-            Command::new("cc").args(["-std=c11", "-fsyntax-only", "-I"]).arg(folder).arg(&source).output();
+        let output = c_compiler().args(["-std=c11", "-fsyntax-only", "-I"]).arg(folder).arg(&source).output();
         let output = output.map_err(|error| format!("cc: {error}"))?;
         eprintln!("{}", String::from_utf8_lossy(&output.stderr));
         Ok(output.status.success())

@@ -3,7 +3,6 @@
 use std::ffi::{CString, c_int, c_void};
 use std::mem::transmute_copy;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr;
 use std::thread;
 
@@ -11,7 +10,7 @@ use crossdock::bindings::dlpack::abi::{DLManagedTensorVersioned, IS_COPIED, READ
 use crossdock::bindings::dlpack::{ExportOptions, export_versioned, import_versioned};
 use crossdock::view::CopyPolicy;
 use crossdock::{Array, DArray, s};
-use crossdock_testkit::missing;
+use crossdock_testkit::{c_compiler, missing};
 
 /// `struct report` of the consumer.
 #[repr(C)]
@@ -46,7 +45,7 @@ impl Library {
             std::process::id(),
             thread::current().id()
         ));
-        let compiled = Command::new("cc")
+        let compiled = c_compiler()
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o"])
             .arg(&object)
             .arg(&source)

@@ -2,7 +2,6 @@
 //! program prints.
 
 use std::path::Path;
-use std::process::Command;
 
 use crossdock::Result;
 
@@ -59,7 +58,7 @@ fn page(name: &str) -> String {
 
 #[track_caller]
 fn shows_its_program_and_what_it_prints(name: &str) {
-    let output = Command::new(std::env::current_exe().unwrap())
+    let output = crossdock_testkit::this_program()
         .args(["--exact", "from::program", "--nocapture", "--quiet", "--test-threads=1"])
         .env(PROGRAM, name)
         .current_dir(root())

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn start(role: &str, name: &Label) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut child = crossdock_testkit::this_program()
             .args(["--exact", "killed::role", "--nocapture", "--test-threads=1"])
             .env(ROLE, format!("{role} {name}"))
             .stdin(Stdio::null())
@@ -160,7 +160,7 @@ pub(crate) fn in_own_folder(name: &str, test: impl FnOnce()) {
     }
     let folder = std::env::temp_dir().join(format!("crossdock-alone-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = crossdock_testkit::this_program();
     command.args(["--exact", name, "--nocapture"]).env(ALONE, name).env("XDG_RUNTIME_DIR", &folder);
     let output = command.output().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
