@@ -13,8 +13,8 @@
 //! - [`python`]: the interpreter that tests use, and what to do if it or another counterpart is
 //!   [`missing`], or the machine cannot run a check ([`not_run`]);
 //! - [`status_of_child`]: the wait status of a forked child that performs one task;
-//! - [`this_program`], [`c_compiler`] and [`emulated`]: how to start the test program again, compile
-//!   C for it, and what to leave out, under an emulator;
+//! - [`this_program`], [`c_compiler`] and [`emulated`]: how to start the test program again,
+//!   compile C for it, and what to leave out, under an emulator;
 //! - [`held`]: the processes that have shared memory of a name open or mapped, and how to send
 //!   descriptors in any number;
 //! - [`vectors`]: the recorded answers of Ruby's MemoryView, and which of them are wrong;

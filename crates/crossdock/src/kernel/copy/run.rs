@@ -205,8 +205,8 @@ macro_rules! wide {
         unsafe fn $store_run(src: *const u8, dst: *mut u8, nbytes: usize) {
             const N: usize = $bytes;
             if nbytes < 2 * N {
-                // SAFETY: clauses 1 to 3 of `CopyRun` cover both runs and the level; `nbytes` is below
-                // 128, as two registers have at most 128 bytes.
+                // SAFETY: clauses 1 to 3 of `CopyRun` cover both runs and the level; `nbytes` is
+                // below 128, as two registers have at most 128 bytes.
                 return unsafe { few(src, dst, nbytes) };
             }
             if nbytes >= STRING_NBYTES {

@@ -8,8 +8,8 @@
 //!
 //! On x86-64, x86, aarch64, ARM, RISC-V, LoongArch, POWER and z/Architecture an access is one
 //! inline-assembly instruction, which the compiler can neither split, repeat nor reason about. (Two
-//! for 8 bytes on processors of 32 bits.) WebAssembly without threads has plain accesses, as nothing
-//! runs beside them. Elsewhere an access is a loop over atomic bytes.
+//! for 8 bytes on processors of 32 bits.) WebAssembly without threads has plain accesses, as
+//! nothing runs beside them. Elsewhere an access is a loop over atomic bytes.
 //!
 //! Reasons: `DESIGN.md`, "Racy access is inline assembly".
 

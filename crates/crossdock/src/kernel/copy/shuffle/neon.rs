@@ -27,8 +27,8 @@ fn tables(table: &[u8; 64]) -> uint8x16x2_t {
     unsafe { vld1q_u8_x2(table.as_ptr()) }
 }
 
-/// The bytes that one input adds to the two registers: an index of 16 or more, such as `NONE`, keeps
-/// the byte of `value`.
+/// The bytes that one input adds to the two registers: an index of 16 or more, such as `NONE`,
+/// keeps the byte of `value`.
 ///
 /// # Safety
 ///

@@ -2,8 +2,9 @@
 //! whole lines are written.
 //!
 //! A square of registers has as many rows as a register has elements. Interleaving the elements of
-//! row `i` with those of the row half a square further on rotates the index of an element, row first
-//! and column second, by one bit. After as many rounds as the row has bits, the rows are columns.
+//! row `i` with those of the row half a square further on rotates the index of an element, row
+//! first and column second, by one bit. After as many rounds as the row has bits, the rows are
+//! columns.
 
 use std::arch::aarch64::*;
 
