@@ -303,18 +303,13 @@ impl<const W: usize> Pattern<W> {
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod registers {
     #[cfg(target_arch = "aarch64")]
-    use std::arch::aarch64::{uint8x16_t, vdupq_n_u8, vqtbx1q_u8};
+    use std::arch::aarch64::{uint8x16_t, uint8x16_t as Register16, vdupq_n_u8, vqtbx1q_u8};
     #[cfg(target_arch = "x86_64")]
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{__m128i as Register16, *};
 
     use super::Pattern;
     use crate::kernel::copy::run;
     use crate::memory::racy::vector;
-
-    #[cfg(target_arch = "x86_64")]
-    type Register16 = __m128i;
-    #[cfg(target_arch = "aarch64")]
-    type Register16 = uint8x16_t;
 
     /// A register of 16 bytes has no masked store, so [`Pattern::new`] makes no masks for it.
     ///

@@ -10,10 +10,7 @@
 use std::arch::asm;
 
 /// The widest access of one instruction.
-#[cfg(target_pointer_width = "64")]
-type Word = u64;
-#[cfg(not(target_pointer_width = "64"))]
-type Word = u32;
+type Word = usize;
 
 /// Whether an access may have any alignment. Where it may not, or would be emulated by the kernel,
 /// words that are not aligned are accessed byte by byte. (ARM processors before version 6 cannot;

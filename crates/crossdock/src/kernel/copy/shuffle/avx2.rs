@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::copy::shuffle::{AxisShuffle, Pass, ShuffleBlocks};
+use crate::kernel::copy::shuffle::table::{AxisShuffle, Pass, ShuffleBlocks};
 use crate::memory::racy::vector;
 
 /// The passes for a shuffle with these numbers of source and destination registers. Frequent

@@ -11,10 +11,13 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod table;
 
 use crate::kernel::copy::elements::{self, offset};
 use crate::kernel::copy::plan::CopyAxis;
 use crate::kernel::copy::run;
+pub(super) use crate::kernel::copy::shuffle::table::AxisShuffle;
+use crate::kernel::copy::shuffle::table::{Input, Output, Pass, ShuffleBlocks};
 use crate::kernel::cpu::Level;
 use crate::layout::sort_few;
 
@@ -51,62 +54,6 @@ const MOST: usize = 16;
 
 /// A byte without a source.
 const NONE: u8 = 0x80;
-
-/// The bytes of one register of the source that a register of the destination needs.
-#[derive(Clone, Copy)]
-struct Input {
-    /// Where each lane is loaded, in bytes from element 0 of the block.
-    from: [isize; 2],
-    /// For each byte of the register its index in the lane, or `NONE`.
-    table: [u8; 64],
-}
-
-/// A register of the destination.
-struct Output {
-    to: isize,
-    inputs: Vec<Input>,
-    /// The bytes that are written, one bit each.
-    #[cfg_attr(target_arch = "aarch64", expect(dead_code, reason = "it has no masked stores"))]
-    named: u64,
-}
-
-/// One pass over blocks, at one level.
-///
-/// # Safety
-///
-/// 1. For each of the blocks, all inputs of the shuffle may be loaded from the source racily.
-/// 2. For each of the blocks, the elements that it makes may be stored racily.
-/// 3. Where it streams, every byte of the outputs belongs to an element, and the destination of the
-///    first block begins a cache line.
-/// 4. The CPU has the level that the function was chosen for.
-type Pass = unsafe fn(&AxisShuffle, ShuffleBlocks);
-
-/// Consecutive blocks of a shuffle.
-#[derive(Clone, Copy)]
-struct ShuffleBlocks {
-    src: *const u8,
-    dst: *mut u8,
-    count: usize,
-}
-
-/// A copy of the elements of one axis, or of one axis and a few neighbours of each element.
-pub(super) struct AxisShuffle {
-    width: usize,
-    /// The long axis.
-    along: CopyAxis,
-    /// The short one.
-    beside: CopyAxis,
-    /// How many elements of the long axis a block has.
-    block: usize,
-    outputs: Vec<Output>,
-    /// The range of bytes that a block loads, from its element 0; and the range that the elements
-    /// of all blocks occupy, from element 0 of all.
-    reach: (isize, isize),
-    limits: (isize, isize),
-    stream: bool,
-    store: Pass,
-    stream_pass: Pass,
-}
 
 impl AxisShuffle {
     /// The table for two axes. The destination must be contiguous along `along` or, where `beside`

@@ -2,7 +2,7 @@
 
 use std::arch::aarch64::*;
 
-use crate::kernel::copy::shuffle::{AxisShuffle, Input, Pass, ShuffleBlocks};
+use crate::kernel::copy::shuffle::table::{AxisShuffle, Input, Pass, ShuffleBlocks};
 use crate::memory::racy::vector;
 
 /// The passes for a shuffle with these numbers of source and destination registers. Frequent
