@@ -18,7 +18,7 @@ use crate::view::{Reason, Refusal, Request};
 /// # Invariants
 ///
 /// 1. `numbers` comes from a box that `Drop` frees, and does not change: the shape, then the
-///    strides, in the room of [`room_for`]. `shape` and `strides` of `tensor` point into it.
+///    strides, in the room of `room_for`. `shape` and `strides` of `tensor` point into it.
 #[derive(Debug)]
 pub struct Prepared {
     tensor: DLTensor,
