@@ -1,8 +1,12 @@
-//! The library, the C library and the command, compiled for platforms that are not at hand. Runs
-//! only by its name, since it first compiles the standard library for each of them.
+//! The library, the C library and the command, compiled for other platforms, and the library's tests
+//! on other processors. Runs only by its name, since it first compiles the standard library for each
+//! of them.
 //!
 //! The compiler is Debian's for the web browsers: it comes with the sources of the standard
 //! library, is unpacked into the target folder, and needs no installation.
+
+mod emulated;
+mod record;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,23 +16,55 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::run::{Door, Run};
+use emulated::{AARCH64, Emulated};
+use record::{PARTS, Record};
 
-/// The platforms for which everything compiles. `docs/platforms.md` has a row for each.
-const TARGETS: &[&str] = &[
-    "aarch64-unknown-linux-gnu",
-    "aarch64-unknown-linux-musl",
-    "x86_64-unknown-linux-musl",
-    "s390x-unknown-linux-gnu",
-    "aarch64-apple-darwin",
-    "x86_64-apple-darwin",
-    "x86_64-pc-windows-gnu",
+/// What the suite does for a part of a platform.
+pub(crate) enum Part {
+    /// Runs the tests of the library by an emulator.
+    Tests(&'static Emulated),
+    /// Compiles it.
+    Checks,
+    /// Nothing: its state, as another suite shows it, or the reason.
+    Known(&'static str),
+}
+
+/// A row of the table in `docs/platforms.md`.
+pub(crate) struct Platform {
+    pub(crate) target: &'static str,
+    pub(crate) parts: [Part; PARTS.len()],
+}
+
+use Part::{Checks, Known, Tests};
+
+/// As `cargo xtask test` shows.
+const RUNS: Part = Known("runs here");
+/// As `cargo xtask dist` shows.
+const BUILT: Part = Known("built, never run");
+const NOT_MADE: Part = Known("not made");
+const NO_RUBY: Part = Known("no Ruby of it here");
+const NO_WASM: Part = Known("no interpreter of it here");
+const NO_SHARED: Part = Known("checks, static only");
+const BITS: Part = Known("structs for 64 bits only");
+
+/// The platforms of the table, and the parts in the order of its columns. The wheels that no
+/// interpreter here can run are built by `cargo xtask dist`.
+pub(crate) const PLATFORMS: &[Platform] = &[
+    Platform { target: "x86_64-unknown-linux-gnu", parts: [RUNS, RUNS, RUNS, RUNS, RUNS] },
+    Platform {
+        target: "aarch64-unknown-linux-gnu",
+        parts: [Tests(&AARCH64), Checks, Checks, BUILT, NO_RUBY],
+    },
+    Platform { target: "aarch64-unknown-linux-musl", parts: [Checks, NO_SHARED, Checks, NOT_MADE, NO_RUBY] },
+    Platform { target: "x86_64-unknown-linux-musl", parts: [Checks, NO_SHARED, Checks, BUILT, NO_RUBY] },
+    Platform { target: "s390x-unknown-linux-gnu", parts: [Checks, Checks, Checks, NOT_MADE, NO_RUBY] },
+    Platform { target: "aarch64-apple-darwin", parts: [Checks, Checks, Checks, NOT_MADE, NO_RUBY] },
+    Platform { target: "x86_64-apple-darwin", parts: [Checks, Checks, Checks, NOT_MADE, NO_RUBY] },
+    Platform { target: "x86_64-pc-windows-gnu", parts: [Checks, Checks, Checks, NOT_MADE, NO_RUBY] },
+    Platform { target: "armv7-unknown-linux-gnueabihf", parts: [Checks, BITS, BITS, NOT_MADE, NO_RUBY] },
+    Platform { target: "i686-unknown-linux-gnu", parts: [Checks, BITS, BITS, NOT_MADE, NO_RUBY] },
+    Platform { target: "wasm32-wasip1", parts: [Checks, BITS, BITS, NO_WASM, NO_WASM] },
 ];
-
-/// The platforms for which the library alone compiles: the C library and the command need pointers
-/// of 64 bits.
-const LIBRARY: &[&str] = &["armv7-unknown-linux-gnueabihf", "i686-unknown-linux-gnu", "wasm32-wasip1"];
-
-const EVERYTHING: &[&str] = &["-p", "crossdock", "-p", "crossdock-capi", "-p", "crossdock-cli"];
 
 /// The packages of the compiler, and how the names begin of those that it needs: they end with
 /// versions.
@@ -37,34 +73,54 @@ const VERSIONED: &[&str] = &["libstd-rust-web-", "libllvm"];
 
 pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     run.step("compiler");
-    let compiler = compiler(run)?;
-    let library = &EVERYTHING[..2];
-    let everything = TARGETS.iter().map(|target| (target, EVERYTHING));
-    for (target, packages) in everything.chain(LIBRARY.iter().map(|target| (target, library))) {
-        run.step(target);
-        run.exec(check_for(run.door, &compiler, target).args(packages))?;
+    let script = compiler(run)?;
+    let mut record = Record::default();
+    for Platform { target, parts } in PLATFORMS {
+        let packages = ["crossdock", "crossdock-capi", "crossdock-cli"].into_iter().zip(parts);
+        let packages: Vec<_> = packages.filter(|(_, part)| part.is_checked()).map(|(name, _)| name).collect();
+        if !packages.is_empty() {
+            run.step(target);
+            let mut check = run.door.cargo("check --locked");
+            build(run.door, &mut check, &script, target);
+            run.exec(check.args(packages.iter().flat_map(|name| ["-p", name])))?;
+        }
+        let mut states = <[String; PARTS.len()]>::default();
+        for (state, part) in states.iter_mut().zip(parts) {
+            *state = match part {
+                Tests(emulated) => {
+                    run.step(&format!("{target}, emulated"));
+                    Record::runs(emulated.tests(run, &script)?)
+                }
+                Checks => "checks".to_owned(),
+                Known(state) => (*state).to_owned(),
+            };
+        }
+        record.0.push(((*target).to_owned(), states));
     }
-    run.note(format!("compiles for {}; the library for {}", TARGETS.join(", "), LIBRARY.join(", ")));
+    record.write(&run.door.root)?;
+    run.note(format!("{} platforms; docs/platforms.csv is their record", PLATFORMS.len()));
     Ok(())
 }
 
-fn check_for(door: &Door, compiler: &Path, target: &str) -> Command {
-    let mut check = door.cargo("check --locked -Zbuild-std=std,panic_abort --target");
-    check.arg(target);
-    check.env("RUSTC", compiler).env("RUSTC_BOOTSTRAP", "1");
-    check.env("CARGO_TARGET_DIR", door.target.join("platforms/build"));
-    check
+impl Part {
+    fn is_checked(&self) -> bool {
+        matches!(self, Tests(_) | Checks) || matches!(self, Known(state) if state.starts_with("checks"))
+    }
+}
+
+/// Has a command of Cargo build for a platform, with the standard library.
+fn build(door: &Door, command: &mut Command, script: &Path, target: &str) {
+    command.args(["-Zbuild-std=std,panic_abort", "--target", target]);
+    command.env("RUSTC", script).env("RUSTC_BOOTSTRAP", "1");
+    command.env("CARGO_TARGET_DIR", door.target.join("platforms/build"));
 }
 
 /// A script that starts the compiler with its own libraries. Unpacks it if that was not done.
 pub(crate) fn compiler(run: &mut Run<'_>) -> Result<PathBuf> {
-    let folder = run.door.target.join("platforms");
-    let (packages, system) = (folder.join("packages"), folder.join("system"));
-    let script = folder.join("rustc");
+    let script = run.door.target.join("platforms/rustc");
     if script.is_file() {
         return Ok(script);
     }
-    fs::create_dir_all(&packages).with_context(|| format!("{} cannot be made", packages.display()))?;
     let mut names: Vec<_> = PACKAGES.iter().map(ToString::to_string).collect();
     let closure = "depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
                    --no-enhances rustc-web";
@@ -73,12 +129,7 @@ pub(crate) fn compiler(run: &mut Run<'_>) -> Result<PathBuf> {
     names.extend(needed.lines().filter(versioned).map(str::to_owned));
     names.sort_unstable();
     names.dedup();
-    let mut download = run.door.command("apt-get", "download");
-    run.exec(download.args(&names).current_dir(&packages))
-        .context("Debian's compiler could not be had (does the package registry answer?)")?;
-    for package in fs::read_dir(&packages)? {
-        run.exec(run.door.command("dpkg", "-x").arg(package?.path()).arg(&system))?;
-    }
+    let system = unpack(run, "compiler", &names)?;
     let (libraries, program) = (system.join("usr/lib/x86_64-linux-gnu"), system.join("usr/bin/rustc"));
     if !program.is_file() {
         bail!("the packages {} have no {}", names.join(", "), program.display());
@@ -90,21 +141,23 @@ pub(crate) fn compiler(run: &mut Run<'_>) -> Result<PathBuf> {
     Ok(script)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_says_of_each_platform_and_of_no_other_that_it_compiles() {
-        let page = include_str!("../../docs/platforms.md");
-        let rows: Vec<_> =
-            page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | ")).collect();
-        let compiles = |column: usize| {
-            let cell =
-                |cells: &str| cells.split(" | ").nth(column).is_some_and(|cell| cell.starts_with("compiles"));
-            rows.iter().filter(|(_, cells)| cell(cells)).map(|(target, _)| *target).collect::<Vec<_>>()
-        };
-        assert_eq!(compiles(0), [TARGETS, LIBRARY].concat());
-        assert_eq!([compiles(1), compiles(2)], [TARGETS, TARGETS]);
+/// Downloads Debian packages and unpacks them into the target folder, unless `what` was unpacked
+/// before. Returns the folder that takes the place of the system's root.
+fn unpack(run: &mut Run<'_>, what: &str, names: &[String]) -> Result<PathBuf> {
+    let folder = run.door.target.join("platforms");
+    let (packages, system) = (folder.join("packages").join(what), folder.join("system"));
+    let stamp = packages.join("unpacked");
+    if stamp.is_file() {
+        return Ok(system);
     }
+    fs::create_dir_all(&packages).with_context(|| format!("{} cannot be made", packages.display()))?;
+    let mut download = run.door.command("apt-get", "download");
+    run.exec(download.args(names).current_dir(&packages)).with_context(|| {
+        format!("{} could not be had (does the package registry answer?)", names.join(", "))
+    })?;
+    for package in fs::read_dir(&packages)? {
+        run.exec(run.door.command("dpkg", "-x").arg(package?.path()).arg(&system))?;
+    }
+    fs::write(&stamp, "").with_context(|| format!("{} cannot be written", stamp.display()))?;
+    Ok(system)
 }

@@ -306,7 +306,7 @@ impl Run<'_> {
     }
 
     /// The reasons of the skipped tests so far, one for each.
-    fn skips(&self) -> Vec<String> {
+    pub(crate) fn skips(&self) -> Vec<String> {
         let said = skips::read(&self.path.with_extension("not-run"));
         self.skips.iter().cloned().chain(said).collect()
     }

@@ -367,6 +367,9 @@ fn channels_taken_apart_and_put_together() {
 
 #[test]
 fn large_copies_are_streamed_and_shared_as_they_are_outside_of_tests() {
+    if crossdock_testkit::emulated("copies of some megabytes") {
+        return;
+    }
     let mut rng = Rng::with_seed(seed());
     // A little more than the size from which a machine streams, in shapes that no part divides
     // evenly.

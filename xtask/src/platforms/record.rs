@@ -1,0 +1,108 @@
+//! The record of the suite's last complete run, `docs/platforms.csv`, and the table in
+//! `docs/platforms.md` that is made of it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// The columns of the table.
+pub(super) const PARTS: [&str; 5] = ["library tests", "C library", "command", "wheel", "gem"];
+
+/// For each platform the state of each part, as the table shows it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Record(pub(super) Vec<(String, [String; PARTS.len()])>);
+
+impl Record {
+    /// The state of a part whose tests ran here.
+    pub(super) fn runs(tests: usize) -> String {
+        format!("runs here ({tests} tests)")
+    }
+
+    /// A line for each part of each platform: the platform, the part and its state.
+    fn to_csv(&self) -> String {
+        let lines = self.0.iter().flat_map(|(target, states)| {
+            PARTS.iter().zip(states).map(move |(part, state)| format!("{target},{part},{state}\n"))
+        });
+        ["platform,part,state\n".to_owned()].into_iter().chain(lines).collect()
+    }
+
+    #[cfg(test)]
+    fn from_csv(text: &str) -> Option<Self> {
+        let mut record = Self::default();
+        for (number, line) in text.lines().skip(1).enumerate() {
+            let (target, rest) = line.split_once(',')?;
+            let (part, state) = rest.split_once(',')?;
+            if number % PARTS.len() == 0 {
+                record.0.push((target.to_owned(), Default::default()));
+            }
+            let (last, states) = record.0.last_mut()?;
+            if last != target || PARTS[number % PARTS.len()] != part {
+                return None;
+            }
+            states[number % PARTS.len()] = state.to_owned();
+        }
+        Some(record)
+    }
+
+    /// The table of the page.
+    fn to_table(&self) -> String {
+        let heads = PARTS.map(|part| part[..1].to_uppercase() + &part[1..]).join(" | ");
+        let mut text = format!("| Platform | {heads} |\n|{}\n", "---|".repeat(PARTS.len() + 1));
+        for (target, states) in &self.0 {
+            text += &format!("| `{target}` | {} |\n", states.join(" | "));
+        }
+        text
+    }
+
+    /// Writes the record and the table.
+    pub(super) fn write(&self, root: &Path) -> Result<()> {
+        let page = root.join("docs/platforms.md");
+        let text = fs::read_to_string(&page).with_context(|| format!("{} cannot be read", page.display()))?;
+        let (before, _, after) = parts_of(&text).context("docs/platforms.md has no table of platforms")?;
+        for (path, text) in [
+            (root.join("docs/platforms.csv"), self.to_csv()),
+            (page, format!("{before}{}{after}", self.to_table())),
+        ] {
+            fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The page before its first table, the table, and the rest.
+fn parts_of(page: &str) -> Option<(&str, &str, &str)> {
+    let start = page.find("| Platform |")?;
+    let end = start + page[start..].find("\n\n")? + 1;
+    Some((&page[..start], &page[start..end], &page[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platforms::{PLATFORMS, Part};
+
+    #[test]
+    fn the_record_has_a_state_that_the_suite_gives_for_each_part_and_the_page_shows_it() {
+        let csv = include_str!("../../../docs/platforms.csv");
+        let record = Record::from_csv(csv).expect("a line for each part of each platform");
+        assert_eq!(record.to_csv(), csv);
+        let (_, table, _) = parts_of(include_str!("../../../docs/platforms.md")).unwrap();
+        assert_eq!(table, record.to_table());
+        let recorded: Vec<_> = record.0.iter().map(|(target, _)| target.as_str()).collect();
+        assert_eq!(recorded, PLATFORMS.iter().map(|platform| platform.target).collect::<Vec<_>>());
+        for ((target, states), platform) in record.0.iter().zip(PLATFORMS) {
+            for (state, part) in states.iter().zip(&platform.parts) {
+                let fits = match part {
+                    Part::Tests(_) => {
+                        let tests = state.strip_prefix("runs here (").and_then(|s| s.strip_suffix(" tests)"));
+                        tests.is_some_and(|tests| tests.parse().is_ok_and(|tests: usize| tests > 0))
+                    }
+                    Part::Checks => state == "checks",
+                    Part::Known(known) => state == known,
+                };
+                assert!(fits, "{target}: {state}");
+            }
+        }
+    }
+}
