@@ -96,7 +96,10 @@ mod tests {
                 let fits = match part {
                     Part::Tests(_) => {
                         let tests = state.strip_prefix("runs here (").and_then(|s| s.strip_suffix(" tests)"));
-                        tests.is_some_and(|tests| tests.parse().is_ok_and(|tests: usize| tests > 0))
+                        // Until the tests have run to their end, the part is known to compile.
+                        let ran =
+                            tests.is_some_and(|tests| tests.parse().is_ok_and(|tests: usize| tests > 0));
+                        ran || state == "checks"
                     }
                     Part::Checks => state == "checks",
                     Part::Known(known) => state == known,
