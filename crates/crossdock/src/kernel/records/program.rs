@@ -303,7 +303,7 @@ impl<const W: usize> Pattern<W> {
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod registers {
     #[cfg(target_arch = "aarch64")]
-    use std::arch::aarch64::{uint8x16_t, uint8x16_t as Register16, vdupq_n_u8, vqtbx1q_u8};
+    use std::arch::aarch64::{uint8x16_t as Register16, vdupq_n_u8, vqtbx1q_u8};
     #[cfg(target_arch = "x86_64")]
     use std::arch::x86_64::{__m128i as Register16, *};
 
