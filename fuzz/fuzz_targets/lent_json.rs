@@ -9,7 +9,18 @@ use serde_json::{Value, json};
 #[path = "../../crates/crossdock-cli/src/lend/description.rs"]
 mod description;
 
-/// The part of the command that its descriptions need, where they look for it.
+/// The parts of the command that its descriptions need, where they look for them.
+pub(crate) mod order {
+    use crossdock::layout::Order;
+
+    pub(crate) fn order_letter(order: Order) -> &'static str {
+        match order {
+            Order::RowMajor => "C",
+            Order::ColumnMajor => "F",
+        }
+    }
+}
+
 pub(crate) mod failure {
     pub(crate) type Result<T> = std::result::Result<T, Failure>;
 

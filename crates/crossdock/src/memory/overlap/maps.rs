@@ -199,7 +199,7 @@ impl<R: Read> MapsReader<R> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::memory::os::process::TELLS_MAPPINGS;
