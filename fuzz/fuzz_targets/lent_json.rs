@@ -8,19 +8,10 @@ use serde_json::{Value, json};
 
 #[path = "../../crates/crossdock-cli/src/lend/description.rs"]
 mod description;
+#[path = "../../crates/crossdock-cli/src/order_letter.rs"]
+pub(crate) mod order_letter;
 
-/// The parts of the command that its descriptions need, where they look for them.
-pub(crate) mod order {
-    use crossdock::layout::Order;
-
-    pub(crate) fn order_letter(order: Order) -> &'static str {
-        match order {
-            Order::RowMajor => "C",
-            Order::ColumnMajor => "F",
-        }
-    }
-}
-
+/// The part of the command that its descriptions need, where they look for it.
 pub(crate) mod failure {
     pub(crate) type Result<T> = std::result::Result<T, Failure>;
 

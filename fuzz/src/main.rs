@@ -74,7 +74,7 @@ targets! {
 }
 
 // The command's descriptions, in one of the targets, find it at the root of their crate.
-use targets::lent_json::{failure, order};
+use targets::lent_json::{failure, order_letter};
 
 static TARGET: LazyLock<fn(&[u8])> = LazyLock::new(|| {
     let wanted = std::env::var("CROSSDOCK_FUZZ_TARGET").expect("CROSSDOCK_FUZZ_TARGET names a target");

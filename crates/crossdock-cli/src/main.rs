@@ -29,6 +29,7 @@ mod lend;
 mod man;
 mod open;
 mod order;
+mod order_letter;
 mod out;
 mod progress;
 mod shards;

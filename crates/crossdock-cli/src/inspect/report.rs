@@ -17,7 +17,7 @@ use crate::inspect::sketch::{self, Step};
 use crate::inspect::statistics::sample::counts_time;
 use crate::inspect::statistics::{Found, Numbers, Statistics};
 use crate::open::{Archive, Opened};
-use crate::order::order_letter;
+use crate::order_letter::order_letter;
 use crate::terminal;
 
 /// The version of the JSON of one array; `docs/command.md` describes it.

@@ -6,7 +6,7 @@ use crossdock::exchange::protocol::shm::Description;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
-use crate::order::order_letter;
+use crate::order_letter::order_letter;
 
 /// Names and values.
 pub(crate) type Environment = [(&'static str, String); 7];
