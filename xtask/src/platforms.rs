@@ -71,6 +71,13 @@ pub(crate) const PLATFORMS: &[Platform] = &[
 const PACKAGES: &[&str] = &["rustc-web", "libstd-rust-web-dev", "rust-web-src"];
 const VERSIONED: &[&str] = &["libstd-rust-web-", "libllvm"];
 
+/// Starts the compiler with its libraries, which are beside the script. It has no path in it, since
+/// builds of releases see the target folder at another one.
+const SCRIPT: &str = r#"#!/bin/sh
+system=$(dirname "$0")/system
+LD_LIBRARY_PATH="$system/usr/lib/x86_64-linux-gnu" exec "$system/usr/bin/rustc" "$@"
+"#;
+
 pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     run.step("compiler");
     let script = compiler(run)?;
@@ -118,7 +125,7 @@ fn build(door: &Door, command: &mut Command, script: &Path, target: &str) {
 /// A script that starts the compiler with its own libraries. Unpacks it if that was not done.
 pub(crate) fn compiler(run: &mut Run<'_>) -> Result<PathBuf> {
     let script = run.door.target.join("platforms/rustc");
-    if script.is_file() {
+    if fs::read_to_string(&script).is_ok_and(|text| text == SCRIPT) {
         return Ok(script);
     }
     let mut names: Vec<_> = PACKAGES.iter().map(ToString::to_string).collect();
@@ -130,15 +137,19 @@ pub(crate) fn compiler(run: &mut Run<'_>) -> Result<PathBuf> {
     names.sort_unstable();
     names.dedup();
     let system = unpack(run, "compiler", &names)?;
-    let (libraries, program) = (system.join("usr/lib/x86_64-linux-gnu"), system.join("usr/bin/rustc"));
+    let program = system.join("usr/bin/rustc");
     if !program.is_file() {
         bail!("the packages {} have no {}", names.join(", "), program.display());
     }
-    let text =
-        format!("#!/bin/sh\nLD_LIBRARY_PATH='{}' exec '{}' \"$@\"\n", libraries.display(), program.display());
-    fs::write(&script, text).with_context(|| format!("{} cannot be written", script.display()))?;
+    fs::write(&script, SCRIPT).with_context(|| format!("{} cannot be written", script.display()))?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     Ok(script)
+}
+
+/// qemu for programs of a processor.
+pub(crate) fn qemu(run: &mut Run<'_>, processor: &str) -> Result<PathBuf> {
+    let system = unpack(run, "qemu", &["qemu-user-static".to_owned()])?;
+    Ok(system.join("usr/bin").join(format!("qemu-{processor}-static")))
 }
 
 /// Downloads Debian packages and unpacks them into the target folder, unless `what` was unpacked

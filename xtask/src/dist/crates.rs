@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::Dist;
+use super::{Dist, mounts};
 use crate::run::{Door, Run};
 
 /// The published packages of the workspace, each after those that it depends on.
@@ -42,11 +42,11 @@ pub(super) fn version(run: &mut Run<'_>, door: &Door) -> Result<String> {
 pub(super) fn make(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let mut package = dist.door.cargo("package --locked --no-verify");
     package.args(PACKAGES.iter().flat_map(|name| ["--package", name]));
-    run.exec(dist.prepare(&mut package))?;
+    mounts::exec(run, dist, dist.prepare(&mut package))?;
     // Its dependencies are published before it. Until then no lock file can name them.
     let mut extensions = dist.door.cargo("package --no-verify --exclude-lockfile");
     extensions.arg("--manifest-path").arg(format!("crates/{EXTENSIONS}/Cargo.toml"));
-    run.exec(dist.prepare(&mut extensions))?;
+    mounts::exec(run, dist, dist.prepare(&mut extensions))?;
     for name in published() {
         dist.keep(&dist.build.join("package").join(format!("{name}-{}.crate", dist.version)))?;
     }
@@ -144,6 +144,27 @@ mod tests {
             count += found.len();
         }
         assert!(count > 20, "{count} modules with a path were seen");
+    }
+
+    /// The package for extensions is published with the sources of the wheel that it compiles, and
+    /// with no others.
+    #[test]
+    fn the_package_for_extensions_has_the_sources_that_it_compiles() {
+        let package = root().join("crates").join(EXTENSIONS);
+        let mut compiled = Vec::new();
+        paths(&package.join("src"), &mut compiled);
+        let compiled =
+            compiled.iter().map(|(_, path)| path.trim_start_matches("..").trim_end_matches("/mod.rs"));
+        let mut compiled: Vec<_> = compiled.filter(|path| path.starts_with("/wheel/")).collect();
+        compiled.sort_unstable();
+        let manifest = manifest(EXTENSIONS);
+        let (_, included) = manifest.split_once("\ninclude = [\n").unwrap();
+        let (included, _) = included.split_once("\n]").unwrap();
+        let included = included.lines().map(|line| line.trim().trim_matches([',', '"']));
+        let mut included: Vec<_> = included.filter(|path| path.starts_with("/wheel/")).collect();
+        included.sort_unstable();
+        assert!(compiled.len() > 20, "{compiled:?}");
+        assert_eq!(included, compiled);
     }
 
     /// A published package names what it needs of the others by the version that they have.

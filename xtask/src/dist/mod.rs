@@ -2,14 +2,18 @@
 //! folder, with checksums, the parts of each program, and a manifest.
 //!
 //! Everything is built from a copy of the commit, so that all artefacts are of the commit that the
-//! manifest names. Two runs on the same commit and in the same folder give the same bytes: times
-//! are the commit's, paths are remapped, and archives are sorted. The suite `dist` installs what is
+//! manifest names. Two runs on the same commit give the same bytes: times are the commit's, builds
+//! see the same paths in every checkout, and archives are sorted. The suite `dist` installs what is
 //! made here.
 
 mod archives;
+mod arm;
+mod builders;
 mod crates;
 pub(crate) mod licences;
 mod manifest;
+mod mounts;
+mod musl;
 mod natives;
 mod root;
 mod sbom;
@@ -18,9 +22,10 @@ pub(crate) mod suite;
 mod trials;
 mod wheels;
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
@@ -47,12 +52,12 @@ struct Kind {
 type Step = fn(&mut Run<'_>, &Dist) -> Result<()>;
 
 const KINDS: &[Kind] = &[
-    Kind { name: "crates", what: "the packages of Rust", make: crates::make, tried: Some(trials::crates) },
+    Kind { name: "crates", what: "the packages of Rust", make: crates::make, tried: Some(builders::crates) },
     Kind {
         name: "sdist",
         what: "the sources of the wheel",
         make: wheels::sources,
-        tried: Some(trials::sources),
+        tried: Some(builders::sdist),
     },
     Kind {
         name: "wheel",
@@ -64,14 +69,25 @@ const KINDS: &[Kind] = &[
         name: "wheel-aarch64",
         what: "the wheel for glibc 2.28 on aarch64",
         make: wheels::aarch64,
+        tried: Some(arm::wheel),
+    },
+    Kind {
+        name: "wheel-musl",
+        what: "the wheel for musl on x86-64",
+        make: wheels::musl,
+        tried: Some(musl::wheel),
+    },
+    Kind {
+        name: "wheel-musl-aarch64",
+        what: "the wheel for musl on aarch64",
+        make: wheels::musl_aarch64,
         tried: None,
     },
-    Kind { name: "wheel-musl", what: "the wheel for musl on x86-64", make: wheels::musl, tried: None },
     Kind {
         name: "gem",
         what: "the gem that is built where it is installed",
         make: natives::gem,
-        tried: Some(trials::gem),
+        tried: Some(builders::gem),
     },
     Kind {
         name: "gem-native",
@@ -119,6 +135,10 @@ struct Dist {
     build: PathBuf,
     version: String,
     commit: Commit,
+    /// Whether builds see the same paths in every checkout.
+    has_mounts: bool,
+    /// Kept while the folders are in use: another run waits.
+    lock: Arc<File>,
 }
 
 /// Makes the named kinds, or all of them; or installs and uses those that were made before.
@@ -133,6 +153,9 @@ pub(crate) fn run(names: &[String], is_trial: bool, is_quick: bool) -> Result<Ex
         print!("{}", fs::read_to_string(dist.out.join(manifest::SUMS))?);
         if dist.commit.is_checkout_changed {
             println!("not for a release: the checkout has changes that these artefacts lack");
+        }
+        if !dist.has_mounts {
+            println!("built in this folder, on which some bytes depend: root builds at fixed paths");
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -162,9 +185,22 @@ fn make_into(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     manifest::write(run, dist)
 }
 
+/// Waits until no other run uses the folders, and reserves them until the file is closed.
+fn locked(path: &Path) -> Result<File> {
+    let file = File::create(path).with_context(|| format!("{} cannot be made", path.display()))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            println!("dist       waits for another run, which has locked {}", path.display());
+            file.lock()?;
+        }
+        result => result?,
+    }
+    Ok(file)
+}
+
 fn try_all(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     let kinds = chosen(names)?;
-    provision::ensure(run, &[CC, DIST_VENV, RUBY, RUBY_HEADERS, LIBCLANG, MMDEBSTRAP])?;
+    provision::ensure(run, &[DIST_VENV, MMDEBSTRAP])?;
     for kind in kinds {
         let Some(tried) = kind.tried else { continue };
         run.step(&format!("installed: {}", kind.name));
@@ -184,19 +220,29 @@ fn empty(folder: &Path) -> Result<()> {
 impl Dist {
     fn of(run: &mut Run<'_>) -> Result<Self> {
         let target = run.door.target.clone();
+        let lock = Arc::new(locked(&target.join("dist.lock"))?);
         let commit = Commit::of(run)?;
         let root = target.join("dist-source");
         commit.check_out(run, &root)?;
         let door = Door { root, incremental: false, ..run.door.clone() };
         let version = crates::version(run, &door)?;
-        Ok(Self { door, out: target.join("dist"), build: target.join("dist-build"), version, commit })
+        let (out, build) = (target.join("dist"), target.join("dist-build"));
+        let has_mounts = mounts::can_be_had(&door);
+        Ok(Self { door, out, build, version, commit, has_mounts, lock })
     }
 
     /// The same artefacts, in another folder and by other builds.
     fn elsewhere(&self, folder: &Path) -> Self {
-        let Self { door, version, commit, .. } = self;
-        let (door, version, commit) = (door.clone(), version.clone(), commit.clone());
-        Self { door, out: folder.join("dist"), build: folder.join("build"), version, commit }
+        let Self { door, version, commit, has_mounts, lock, .. } = self;
+        Self {
+            door: door.clone(),
+            out: folder.join("dist"),
+            build: folder.join("build"),
+            version: version.clone(),
+            commit: commit.clone(),
+            has_mounts: *has_mounts,
+            lock: Arc::clone(lock),
+        }
     }
 
     /// Gives a command what makes its output depend on the commit only, and the tools.
@@ -288,6 +334,18 @@ impl Dist {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_run_at_a_time_uses_the_folders() {
+        let path = std::env::temp_dir().join(format!("crossdock-xtask-lock-{}", std::process::id()));
+        let first = locked(&path).unwrap();
+        let other = File::open(&path).unwrap();
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(first);
+        other.try_lock().unwrap();
+        drop(other);
+        locked(&path).unwrap();
+    }
 
     #[test]
     fn what_an_artefact_is_made_of_is_made_before_it() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::archives::{self, LICENCES};
-use super::{Dist, GLIBC, HOST};
+use super::{Dist, GLIBC, HOST, mounts};
 use crate::install;
 use crate::run::Run;
 
@@ -35,7 +35,7 @@ pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 fn rake(run: &mut Run<'_>, dist: &Dist, task: &str, name: &str) -> Result<()> {
     let folder = dist.door.root.join(GEM);
     let mut rake = dist.door.command("rake", task);
-    run.exec(dist.prepare(rake.current_dir(&folder)))?;
+    mounts::exec(run, dist, dist.prepare(rake.current_dir(&folder)))?;
     dist.keep(&folder.join("pkg").join(name))
 }
 
@@ -45,7 +45,7 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let mut build = dist.door.command("cargo-zigbuild", &options);
     build.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=panic-unwind,optimize_for_size"]);
     dist.prepare_cross(run, &mut build, &["-Ctarget-feature=+crt-static"])?;
-    run.exec(&mut build)?;
+    mounts::exec(run, dist, &mut build)?;
     let program = dist.build.join(STATIC).join("dist/crossdock");
     let nbytes = fs::metadata(&program)?.len();
     let is_small = nbytes <= MOST_BYTES || !dist.door.long;
@@ -91,7 +91,7 @@ pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 fn install_c(run: &mut Run<'_>, dist: &Dist, prefix: &Path) -> Result<()> {
     let options = format!("build --locked --release --package {} --target {HOST}.{GLIBC}", install::PACKAGE);
     let mut build = dist.door.command("cargo-zigbuild", &options);
-    run.exec(dist.prepare(&mut build))?;
+    mounts::exec(run, dist, dist.prepare(&mut build))?;
     let built = dist.build.join(HOST).join("release");
     needs_no_newer_glibc(run, dist, &built.join("libcrossdock_capi.so"))?;
     install::install(&dist.door, &built, prefix).map(drop)
@@ -158,7 +158,7 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     run.exec(dist.door.command("chmod", "-R u+rwX,go+rX,go-w").arg(&root))?;
     let mut deb = dist.door.command("dpkg-deb", "--root-owner-group -Zxz -z3 --threads-max=1 --build");
     deb.arg(&root).arg(dist.out.join(format!("{name}.deb")));
-    run.exec(dist.prepare(&mut deb))
+    mounts::exec(run, dist, dist.prepare(&mut deb))
 }
 
 fn described(version: &str, size: &str) -> String {

@@ -23,27 +23,63 @@ pub(super) const COMPILERS: &str = "gcc,libc6-dev,pkg-config,python3";
 /// Where the machine's own packages come from.
 const SOURCES: [&str; 2] = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"];
 
+/// What users have who build the wheel or the gem of its sources. (Its bindings to Ruby are made by
+/// libclang.)
+pub(super) const BUILDERS: &str = "gcc,libc6-dev,libclang-dev,make,python3-venv,ruby-dev";
+
 pub(super) struct Root {
     folder: PathBuf,
+}
+
+/// An archive of a Debian, which is made once.
+fn packed(
+    run: &mut Run<'_>,
+    dist: &Dist,
+    architecture: &str,
+    variant: &str,
+    packages: &str,
+) -> Result<PathBuf> {
+    let folder = dist.door.target.join("dist-roots");
+    fs::create_dir_all(&folder)?;
+    // Named for its content: another list of packages is another file.
+    let packed = folder.join(format!("{RELEASE}-{architecture}-{}.tar", packages.replace(',', "+")));
+    if !packed.is_file() {
+        let new = packed.with_extension("new.tar");
+        let mut make = dist.door.command("mmdebstrap", "--mode=root");
+        make.arg(format!("--architectures={architecture}")).arg(format!("--variant={variant}"));
+        make.arg(format!("--include={packages}")).arg(RELEASE).arg(&new).args(sources());
+        run.exec(&mut make).context("a root of Debian could not be made (is this run as root?)")?;
+        fs::rename(&new, &packed)?;
+    }
+    Ok(packed)
+}
+
+/// The file that names where the machine's packages come from.
+pub(super) fn sources() -> Option<&'static Path> {
+    SOURCES.iter().map(Path::new).find(|file| file.is_file())
 }
 
 impl Root {
     /// A Debian with some packages and the repository's data, in the folder `/trial`.
     pub(super) fn debian(run: &mut Run<'_>, dist: &Dist, packages: &str) -> Result<Self> {
-        let packed = dist.door.target.join("dist-roots");
-        fs::create_dir_all(&packed)?;
-        // Named for its content: another list of packages is another file.
-        let packed = packed.join(format!("{RELEASE}-{}.tar", packages.replace(',', "+")));
-        if !packed.is_file() {
-            let new = packed.with_extension("new.tar");
-            let mut make = dist.door.command("mmdebstrap", "--mode=root --variant=minbase");
-            make.arg(format!("--include={packages}")).arg(RELEASE).arg(&new);
-            make.args(SOURCES.iter().find(|file| Path::new(file).is_file()));
-            run.exec(&mut make).context("a root of Debian could not be made (is this run as root?)")?;
-            fs::rename(&new, &packed)?;
-        }
+        let packed = packed(run, dist, "amd64", "minbase", packages)?;
+        Self::unpacked(run, dist, &packed)
+    }
+
+    /// The files of some packages of Debian for another processor, which installs nothing.
+    pub(super) fn foreign(
+        run: &mut Run<'_>,
+        dist: &Dist,
+        architecture: &str,
+        packages: &str,
+    ) -> Result<Self> {
+        let packed = packed(run, dist, architecture, "extract", packages)?;
+        Self::unpacked(run, dist, &packed)
+    }
+
+    fn unpacked(run: &mut Run<'_>, dist: &Dist, packed: &Path) -> Result<Self> {
         let folder = dist.staging("root")?;
-        run.exec(dist.door.command("tar", "--numeric-owner -xf").arg(&packed).arg("-C").arg(&folder))?;
+        run.exec(dist.door.command("tar", "--numeric-owner -xf").arg(packed).arg("-C").arg(&folder))?;
         fs::create_dir_all(folder.join("dev/shm"))?;
         Self { folder }.with_data(dist)
     }

@@ -1,13 +1,14 @@
-//! Each artefact, installed where nothing of this project is, and used there.
+//! The trials of what is installed as it is: each artefact, where nothing of this project is, and
+//! used there.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
 use super::root::{COMPILERS, PLAIN, Root};
-use super::{Dist, crates};
+use super::{Dist, mounts};
 use crate::provision::DIST;
 use crate::run::Run;
 
@@ -17,47 +18,11 @@ const PINS: &str = "tests/python/requirements.txt";
 /// What the command says of the photograph's shape.
 const PHOTOGRAPH: &str = "  shape      427 x 640 x 3";
 
-/// Where a root has the toolchain of this machine, and the crates that were downloaded.
-const TOOLCHAIN: &str = "/opt/rust";
-const REGISTRY: &str = "/opt/cargo/registry";
-
-/// Every package, built from its archive alone; and the README's program in Rust, in a new project
-/// that adds the packages by path. In a Debian with a C compiler, which is lent the toolchain.
-pub(super) fn crates(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let root = Root::debian(run, dist, COMPILERS)?;
-    crates::unpack(run, dist, &root.trial(), "/trial")?;
-    let toolchain = run.stdout(&mut dist.door.command("rustc", "--print sysroot"))?;
-    let registry = cargo_home()?.join("registry");
-    let lent = [(Path::new(toolchain.trim()), TOOLCHAIN), (registry.as_path(), REGISTRY)];
-    let command = |script: &str| {
-        let mut command = root.command_with(dist, &lent, script);
-        command.env("PATH", format!("{TOOLCHAIN}/bin:/usr/bin:/bin")).env("CARGO_HOME", "/opt/cargo");
-        command.env("CARGO_NET_OFFLINE", "true").env("CARGO_TARGET_DIR", "/trial/target");
-        command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
-        command
-    };
-    for name in crates::published() {
-        let manifest = format!("{name}-{}/Cargo.toml", dist.version);
-        run.exec(&mut command(&format!("cargo build --quiet --manifest-path {manifest}")))
-            .with_context(|| format!("{name} is not built from its package"))?;
-    }
-    let add = format!(
-        "cargo init --quiet --vcs none --name project project; cd project; \
-         cargo add --quiet --path ../crossdock-{} --features ndarray-0_17; cargo add --quiet ndarray@0.17",
-        dist.version
-    );
-    run.exec(&mut command(&add))?;
-    fs::write(root.trial().join("project/src/main.rs"), example(dist, "README.md", "rust")?)?;
-    prints(run, &mut command("cd project; cargo run --quiet"), "7")
-}
-
-fn cargo_home() -> Result<PathBuf> {
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
-    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("Cargo's home is not known")
-}
+/// What the README's program in Python prints at its end.
+pub(super) const FIRST_SESSION: &str = "[np.float64(3.0), np.float64(3.0)]";
 
 /// The first program of a document in a language.
-fn example(dist: &Dist, document: &str, language: &str) -> Result<String> {
+pub(super) fn example(dist: &Dist, document: &str, language: &str) -> Result<String> {
     let text = fs::read_to_string(dist.door.root.join(document))?;
     let (_, rest) = text
         .split_once(&format!("```{language}\n"))
@@ -67,7 +32,7 @@ fn example(dist: &Dist, document: &str, language: &str) -> Result<String> {
 }
 
 /// Runs a command whose standard output ends with exactly these lines.
-fn prints(run: &mut Run<'_>, command: &mut Command, expected: &str) -> Result<()> {
+pub(super) fn prints(run: &mut Run<'_>, command: &mut Command, expected: &str) -> Result<()> {
     let told = run.stdout(command)?;
     let (told_lines, expected_lines): (Vec<_>, Vec<_>) = (told.lines().collect(), expected.lines().collect());
     let is_end = !expected_lines.is_empty() && told_lines.ends_with(&expected_lines);
@@ -82,10 +47,11 @@ fn prints_line(run: &mut Run<'_>, command: &mut Command, line: &str) -> Result<(
     Ok(())
 }
 
-/// No file in a folder contains the path of a build, which another machine does not have.
-fn names_no_path(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
+/// No file in a folder contains a path of a build, which another machine does not have.
+pub(super) fn names_no_path(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
     let mut grep = dist.door.command("grep", "--recursive --fixed-strings --files-with-matches --binary -e");
-    let found = grep.arg(&dist.door.target).arg("--").arg(folder).output()?;
+    grep.arg(&dist.door.target).args(mounts::PATHS.iter().flat_map(|path| ["-e", path]));
+    let found = grep.arg("--").arg(folder).output()?;
     let files = String::from_utf8_lossy(&found.stdout);
     // 1: no line was selected (grep(1)).
     ensure!(found.status.code() == Some(1), "the path of the build is in: {files}");
@@ -107,57 +73,37 @@ pub(super) fn wheel(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
                    /venv/bin/pip install --quiet --no-index --find-links packages crossdock numpy";
     run.exec(&mut root.command(dist, install))?;
     let program = "/venv/bin/python program.py";
-    prints(run, &mut root.command(dist, program), "[np.float64(3.0), np.float64(3.0)]")?;
+    prints(run, &mut root.command(dist, program), FIRST_SESSION)?;
     names_no_path(run, dist, &root.folder().join("venv/lib/python3.11/site-packages/crossdock"))
 }
 
-fn download_numpy(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
+/// NumPy in the version that the tests pin.
+fn numpy(dist: &Dist) -> Result<String> {
     let pins = fs::read_to_string(dist.door.root.join(PINS))?;
-    let numpy = pins.lines().find(|line| line.starts_with("numpy==")).context("NumPy is pinned")?;
+    let numpy = pins.lines().find(|line| line.starts_with("numpy=="));
+    Ok(numpy.context("NumPy is pinned")?.to_owned())
+}
+
+/// Installs NumPy and the wheel into a folder, for the CPython 3.11 of another platform. Of all
+/// wheels, pip chooses the one that fits.
+pub(super) fn install_for(run: &mut Run<'_>, dist: &Dist, platform: &str, folder: &Path) -> Result<()> {
+    let options = format!(
+        "-m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --platform {platform} \
+         --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --target"
+    );
+    let python = DIST.python(&dist.door);
+    run.exec(dist.door.command(&python, &options).arg(folder).arg(numpy(dist)?))?;
+    let mut own = dist.door.command(&python, &options);
+    run.exec(own.arg(folder).args(["--no-index", "--find-links"]).arg(&dist.out).arg("crossdock"))
+}
+
+fn download_numpy(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
     let python = DIST.python(&dist.door);
     let mut download = dist.door.command(
         python,
         "-m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11",
     );
-    run.exec(download.arg(numpy).arg("--dest").arg(folder))
-}
-
-/// The sources of the wheel build without the repository, with the lock file in them.
-pub(super) fn sources(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let sources = dist.artefact("crossdock-", &format!("{}.tar.gz", dist.version))?;
-    let folder = dist.staging("sources")?;
-    let python = DIST.python(&dist.door);
-    let pip = "-m pip --quiet --disable-pip-version-check install --no-index --no-deps --no-build-isolation";
-    let mut pip = dist.door.command(&python, pip);
-    pip.arg("--target").arg(folder.join("installed")).arg(&sources);
-    dist.prepare(&mut pip);
-    for_trial(&mut pip);
-    run.exec(pip.current_dir(&folder))?;
-    let mut program = dist.door.command(python, "-c");
-    program.arg("import crossdock; print(crossdock.arange(3).nbytes)");
-    prints(run, program.env("PYTHONPATH", folder.join("installed")).current_dir(&folder), "24")
-}
-
-/// What is built where it is installed is tried in a build that takes less time.
-fn for_trial(command: &mut Command) {
-    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
-    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-}
-
-/// The first session of the gem's page, with the gem that is built where it is installed.
-pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let home = dist.staging("gems")?;
-    let gem = dist.artefact("crossdock-", &format!("{}.gem", dist.version))?;
-    let mut install = dist.door.command("gem", "install --quiet --local --no-document");
-    install.arg(gem).current_dir(&home).env("GEM_HOME", &home).env("GEM_PATH", &home);
-    dist.prepare(&mut install);
-    for_trial(&mut install);
-    run.exec(&mut install)?;
-    let (program, answer) = session(dist)?;
-    fs::write(home.join("program.rb"), program)?;
-    let mut ruby = dist.door.command("ruby", "program.rb");
-    ruby.current_dir(&home).env("GEM_HOME", &home).env("GEM_PATH", &home);
-    prints(run, &mut ruby, &answer)
+    run.exec(download.arg(numpy(dist)?).arg("--dest").arg(folder))
 }
 
 /// The gem with its extension, in a Debian with Ruby 3.1 and without Rust.
@@ -173,7 +119,7 @@ pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 }
 
 /// The lines that are typed in the first session of the gem's page, and its last answer.
-fn session(dist: &Dist) -> Result<(String, String)> {
+pub(super) fn session(dist: &Dist) -> Result<(String, String)> {
     let session = example(dist, "bindings/ruby/README.md", "irb")?;
     let lines = session.lines().filter_map(|line| line.strip_prefix(">> "));
     let program =

@@ -62,6 +62,26 @@ fn the_table_of_features_is_the_manifests() {
     assert_eq!(listed.len(), declared.len(), "a feature is listed twice");
 }
 
+/// The crates that a manifest needs without features.
+fn needed(manifest: &str) -> Vec<&str> {
+    let sections = manifest.split("\n[").filter(|section| {
+        let heading = section.lines().next().unwrap_or_default();
+        heading.ends_with("dependencies]") && !heading.contains("dev-")
+    });
+    let lines = sections.flat_map(|section| section.lines().skip(1));
+    let needed = lines.filter(|line| !line.contains("optional = true"));
+    needed.filter_map(|line| Some(line.split_once(" = ")?.0)).collect()
+}
+
+#[test]
+fn what_the_library_needs_without_features_is_listed() {
+    let manifest = read("crates/crossdock/Cargo.toml");
+    let library = read("crates/crossdock/src/lib.rs");
+    let (_, list) = library.split_once("//! Without features, the crate depends on ").unwrap();
+    let listed: Vec<_> = between(list.split(". ").next().unwrap(), '`').collect();
+    assert_eq!(listed, needed(&manifest));
+}
+
 #[test]
 fn a_published_librarys_documentation_names_the_features_of_its_items() {
     for name in ["crossdock", "crossdock-capi", "crossdock-cuda", "crossdock-derive", "crossdock-opencl"] {
