@@ -34,7 +34,7 @@ pub(super) fn can_be_had(door: &Door) -> bool {
     status.is_ok_and(|status| status.success()) && !door.target.starts_with(ABOVE)
 }
 
-/// Runs a command that builds. Where mounts can be had, it runs at the same paths in every checkout.
+/// Runs a command that builds. Where mounts can be had, it sees the same paths in every checkout.
 pub(super) fn exec(run: &mut Run<'_>, dist: &Dist, command: &mut Command) -> Result<()> {
     if !dist.has_mounts {
         return run.exec(command);

@@ -1,6 +1,6 @@
 //! The trial of the wheel for musl: a root whose only C library is musl, with a shell, CPython and
-//! NumPy. Debian has musl and a compiler for it, but no CPython of it, which is built of its sources
-//! once.
+//! NumPy. Debian has musl and a compiler for it, but no CPython of it, which is built once, of its
+//! sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
