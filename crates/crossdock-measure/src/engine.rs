@@ -7,7 +7,7 @@ use crossdock::bindings::threads::set_num_threads;
 use crossdock::buffer::MutableBuffer;
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::{Array, Casting, DArray};
+use crossdock::{Casting, DArray};
 
 use crate::{Operation, Result, Task};
 
@@ -141,31 +141,48 @@ impl Engine for Memcpy {
     }
 }
 
-/// The library's own contiguous copy on one thread, of the mean of the bytes that a work touches:
-/// the limit to reach, in streaming stores where the work has them. If the work is a copy without
-/// gaps, it is the work itself.
-pub struct BestCopy;
+/// The library's own contiguous copy on a number of threads, of the mean of the bytes that a work
+/// touches: the limit to reach, in streaming stores where the work has them. If the work is a copy
+/// without gaps, it is the work itself.
+pub struct BestCopy {
+    name: &'static str,
+    threads: usize,
+}
 
-/// The name of [`BestCopy`].
+impl BestCopy {
+    /// On one thread.
+    pub const ONE: Self = Self { name: BEST_COPY, threads: 1 };
+
+    /// On two threads: what they can share.
+    pub const TWO: Self = Self { name: BEST_COPY_TWO, threads: 2 };
+}
+
+/// The name of [`BestCopy::ONE`].
 pub const BEST_COPY: &str = "best copy";
+
+/// The name of [`BestCopy::TWO`].
+pub const BEST_COPY_TWO: &str = "best copy, 2 threads";
 
 impl Engine for BestCopy {
     fn name(&self) -> &'static str {
-        BEST_COPY
+        self.name
     }
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
         if task.work().operation == Operation::Fill {
             return Ok(None);
         }
-        let itself = Crossdock::new(BEST_COPY, 1, Into::Target);
+        let itself = Crossdock::new(self.name, self.threads, Into::Target);
         if task.is_plain_copy() {
             let run = move |count| itself.repeat(count, || task.assign());
             return Ok(Some(Job::timed(run, || task.is_done(task.target()))));
         }
-        let bytes = vec![1u8; task.touched_nbytes()];
-        let source = DArray::from(Array::from_vec(bytes, [task.touched_nbytes()])?);
-        let target = DArray::zeros(DType::U8, source.shape(), Order::RowMajor)?;
+        // Both in memory of the default pool, as the arrays of the task are, so that all have the
+        // same pages.
+        let shape = [task.touched_nbytes()];
+        let source = DArray::zeros(DType::U8, &shape, Order::RowMajor)?;
+        source.fill(&1.into())?;
+        let target = DArray::zeros(DType::U8, &shape, Order::RowMajor)?;
         let copied = target.clone();
         Ok(Some(Job::timed(
             move |count| itself.repeat(count, || target.assign(&source, Casting::Checked)),

@@ -25,7 +25,9 @@ use std::error::Error;
 
 pub use self::comparison::{Case, compare};
 pub use self::device::{DeviceCopy, Link, OnDevice, links};
-pub use self::engine::{BEST_COPY, BestCopy, Crossdock, Engine, Into, Job, MEMCPY, MEMSET, Memcpy, Memset};
+pub use self::engine::{
+    BEST_COPY, BEST_COPY_TWO, BestCopy, Crossdock, Engine, Into, Job, MEMCPY, MEMSET, Memcpy, Memset,
+};
 pub use self::figure::{Figure, Reach, Scale, Unit};
 pub use self::rounds::{Contender, LONG_SAMPLE, Limits, SAMPLE, median, ratio, rounds};
 pub use self::task::Task;

@@ -356,6 +356,11 @@ mod registers {
     #[cfg(target_arch = "x86_64")]
     const AHEAD: usize = 4096;
 
+    /// Blocks of at least this many bytes are prefetched into the second cache, which has room for
+    /// more lines on their way than the first one. Of smaller blocks, the result is larger.
+    #[cfg(target_arch = "x86_64")]
+    const MANY: usize = 512;
+
     macro_rules! moves {
         ($load:ident, $store:ident, $stream:ident, $feature:literal, $ty:ty, $vload:ident, $vstore:ident, $vstream:ident) => {
             /// # Safety
@@ -367,7 +372,12 @@ mod registers {
                 let mut done = 0;
                 while done + size_of::<$ty>() <= nbytes {
                     // A prefetch is no access, so the address may be invalid.
-                    vector::prefetch(src.wrapping_add(done + AHEAD));
+                    let ahead = src.wrapping_add(done + AHEAD);
+                    if nbytes < MANY {
+                        vector::prefetch(ahead)
+                    } else {
+                        vector::prefetch_to_second(ahead)
+                    }
                     // SAFETY: clause 1 of `load_bytes`: `done + size_of::<$ty>() <= nbytes`, so the
                     // register lies within the `nbytes` bytes at `src`.
                     let some = unsafe { vector::$vload(src.wrapping_add(done)) };

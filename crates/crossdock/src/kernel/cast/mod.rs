@@ -72,6 +72,10 @@ pub(crate) unsafe fn cast(
     unsafe { cast.run(src, from, from_layout, dst, to, to_layout) }
 }
 
+/// The most elements of a block where much is read, and less is written: while one block is
+/// converted, the CPU reads no more than the next one.
+const NARROWED: usize = 128;
+
 /// The first element, in row-major order, that does not fit.
 struct Lost {
     position: usize,
@@ -387,7 +391,11 @@ impl NumberCast<'_> {
         let mut writer = Writer::new(self.level, dst, to, whole_nbytes)?;
         let mut room = MaybeUninit::uninit();
         let blocks = LaneBlock::make(&mut room, to.len(), from.itemsize().max(to.itemsize()));
-        let (mut left, mut most) = (to.len(), writer.first(self.plan.per_block()));
+        let per_block = match whole_nbytes >= STREAMED && to.itemsize() < from.itemsize() {
+            true => self.plan.per_block().min(NARROWED),
+            false => self.plan.per_block(),
+        };
+        let (mut left, mut most) = (to.len(), writer.first(per_block));
         while left > 0 && whole.load(Relaxed) {
             let count = left.min(most);
             // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
@@ -400,7 +408,7 @@ impl NumberCast<'_> {
             // SAFETY: clause 2 of `cast` covers `to` at `dst`, from which the writer was made; the
             // level is available (NumberCast 1).
             unsafe { writer.store(&blocks[result], count) };
-            (left, most) = (left - count, self.plan.per_block());
+            (left, most) = (left - count, per_block);
         }
         writer.finish();
         Ok(())

@@ -125,7 +125,7 @@ impl Direct {
         self.outer.for_each(|from, to| {
             let next = (src.wrapping_offset(from), dst.wrapping_offset(to));
             for line in (0..nbytes.min(run::AHEAD)).step_by(run::LINE) {
-                run::prefetch(next.0.wrapping_add(line));
+                run::prefetch_to_second(next.0.wrapping_add(line));
             }
             if let Some((src, dst)) = waiting.replace(next) {
                 // SAFETY: clauses 1 and 2 of `Direct::copy`: `waiting` holds the place of one run

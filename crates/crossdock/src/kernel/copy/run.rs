@@ -344,7 +344,7 @@ macro_rules! wide {
             let mut done = head;
             while done + LINE <= nbytes {
                 if READS_ON || done + AHEAD < nbytes {
-                    vector::prefetch(src.wrapping_add(done + AHEAD));
+                    vector::prefetch_to_second(src.wrapping_add(done + AHEAD));
                 }
                 for part in (0..LINE).step_by($bytes) {
                     // SAFETY: clause 1 of `CopyRun`: `done + LINE <= nbytes`, and the register lies
@@ -365,13 +365,15 @@ macro_rules! wide {
 }
 
 /// The size of a cache line, on every x86-64 and most aarch64.
-pub(super) const LINE: usize = 64;
+pub(in crate::kernel) const LINE: usize = 64;
 
 /// Runs of at least this many bytes are streamed.
 pub(super) const STREAMED_RUN: usize = 512;
 
-/// How many bytes ahead of a stream to prefetch its source.
-pub(super) const AHEAD: usize = 1024;
+/// How many bytes ahead of a stream to prefetch its source, into the second cache: it has room for
+/// more lines on their way than the first one. A page, so that the hardware prefetcher, which stops
+/// at the end of one, starts on the next in time.
+pub(in crate::kernel) const AHEAD: usize = 4096;
 
 #[cfg(target_arch = "x86_64")]
 wide!(store32, stream32, lines32, rows32, 32, "avx2", load32, store32, stream32);

@@ -8,6 +8,10 @@ use crate::layout::{Layout, sort_few};
 /// the L2 cache for the next, and large enough to amortise the start of a block.
 pub(super) const BLOCK_NBYTES: usize = 128 << 10;
 
+/// The same where one pass is all, and streams: each block ends with a fence, for which the stores
+/// must have reached the memory.
+pub(super) const STREAMED_BLOCK_NBYTES: usize = 1 << 20;
+
 /// From this many blocks on, threads share them.
 const SHARED_BLOCKS: usize = 16;
 

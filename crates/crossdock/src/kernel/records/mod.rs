@@ -21,8 +21,9 @@ pub(crate) use gaps::Gaps;
 
 use crate::element::{DType, DTypeKind, Record};
 use crate::error::Result;
+use crate::kernel::block::STREAMED;
 use crate::kernel::cpu::Level;
-use crate::kernel::records::blocks::{ArrayLoops, BLOCK_NBYTES};
+use crate::kernel::records::blocks::{ArrayLoops, BLOCK_NBYTES, STREAMED_BLOCK_NBYTES};
 use crate::kernel::records::program::RecordProgram;
 use crate::kernel::records::record_conversion::RecordConversion;
 pub(crate) use crate::kernel::records::record_conversion::has_gaps;
@@ -85,6 +86,9 @@ pub(crate) unsafe fn convert(
     }
 }
 
+/// As many records fill whole registers of every level, whatever their size.
+const ALIGNED: usize = 64;
+
 /// Element 0 of the source and of the destination.
 struct RecordEndpoints {
     src: *const u8,
@@ -140,10 +144,14 @@ impl Relayout {
             return unsafe { self.run_in_order(src, from, dst, to, casting) };
         }
         let Some(loops) = ArrayLoops::new(to.shape(), &[to.strides(), from.strides()]) else { return Ok(()) };
-        let most = BLOCK_NBYTES / (from.itemsize() + to.itemsize()).max(1);
-        let endpoints = RecordEndpoints { src, dst };
         // Bytes that are converted afterwards should stay in the cache.
         let whole_nbytes = if self.parts.changes.is_empty() { to.nbytes() } else { 0 };
+        let block_nbytes = if whole_nbytes >= STREAMED { STREAMED_BLOCK_NBYTES } else { BLOCK_NBYTES };
+        let most = block_nbytes / (from.itemsize() + to.itemsize()).max(1);
+        // After so many records the destination is aligned as before, so only the first block has
+        // records that are moved one by one.
+        let most = if most > ALIGNED { most / ALIGNED * ALIGNED } else { most };
+        let endpoints = RecordEndpoints { src, dst };
         let result = loops.blocks(most).try_each(|block| {
             block.loops().runs(|offsets, strides, len| {
                 let (src, dst) = endpoints.at(offsets[1], offsets[0]);

@@ -71,7 +71,7 @@ impl RecordProgram {
         whole_nbytes: usize,
     ) {
         let dense = from_stride == self.from_size as isize && to_stride == self.to_size as isize;
-        let streams = whole_nbytes >= STREAMED;
+        let large = whole_nbytes >= STREAMED;
         let (from_size, to_size) = (self.from_size, self.to_size);
         let one_by_one = |records: std::ops::Range<usize>| {
             for index in records {
@@ -84,7 +84,7 @@ impl RecordProgram {
         };
         macro_rules! shuffled {
             ($pattern:ident, $by:path) => {{
-                let head = $pattern.head(dst.addr(), to_size, len, streams);
+                let head = $pattern.head(dst.addr(), to_size, len, large);
                 one_by_one(0..head.records);
                 let groups = $pattern.groups(from_size, to_size, len - head.records);
                 let steps = ($pattern.records * from_size, $pattern.records * to_size);
@@ -93,7 +93,7 @@ impl RecordProgram {
                 // SAFETY: clauses 1 and 2: the records are contiguous (`dense`), and `groups`
                 // counts those whose windows and registers fit. `head` aligned `dst` if it streams.
                 // Clause 4 covers the level.
-                unsafe { $by($pattern, src, dst, groups, head.streams, steps) };
+                unsafe { $by($pattern, src, dst, groups, (large, head.streams), steps) };
                 one_by_one(head.records + groups * $pattern.records..len);
             }};
         }
@@ -320,6 +320,17 @@ mod registers {
         unreachable!("a pattern of 16 bytes with masks")
     }
 
+    /// Prefetches the lines from `line` up to `end`, [`run::AHEAD`] bytes further on. Returns the
+    /// first one beyond.
+    #[inline(always)]
+    fn prefetched(mut line: *const u8, end: usize, prefetch: fn(*const u8)) -> *const u8 {
+        while line.addr() < end {
+            prefetch(line.wrapping_add(run::AHEAD));
+            line = line.wrapping_add(run::LINE);
+        }
+        line
+    }
+
     macro_rules! shuffle {
         ($name:ident, $width:literal, $register:ty, $features:literal, $load:ident, $store:ident, $stream:ident, $masked:path, $zero:expr, $step:expr) => {
             /// # Safety
@@ -336,10 +347,20 @@ mod registers {
                 mut src: *const u8,
                 mut dst: *mut u8,
                 groups: usize,
-                streams: bool,
+                (large, streams): (bool, bool),
                 (from_step, to_step): (usize, usize),
             ) {
+                let (mut ahead, mut written) = (src, dst.cast_const());
                 for _ in 0..groups {
+                    if large {
+                        // Windows overlap lines, and masked stores read theirs: the CPU does not
+                        // read far ahead of either by itself.
+                        ahead = prefetched(ahead, src.addr() + from_step, vector::prefetch_to_second);
+                        if pattern.masks.is_some() {
+                            let end = dst.addr() + to_step;
+                            written = prefetched(written, end, vector::prefetch_to_write);
+                        }
+                    }
                     let (mut first, mut place) = (0, dst);
                     for (number, &end) in pattern.ends.iter().enumerate() {
                         let mut register = $zero;

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use crate::kernel::copy::run;
 use crate::kernel::copy::shuffle::table::{AxisShuffle, Pass, ShuffleBlocks};
 use crate::memory::racy::vector;
 
@@ -60,13 +61,20 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(
     }
     let (src_step, dst_step) = shuffle.steps();
     let (mut src, mut dst) = (blocks.src, blocks.dst);
+    let ahead = src_step.signum() * run::AHEAD as isize;
     for _ in 0..blocks.count {
         for index in 0..OUT {
+            if STREAM {
+                vector::prefetch_to_second(src.wrapping_offset(from[index][0] + ahead));
+            }
             // SAFETY: clause 1 of `Pass`: `from` holds the distance of the first input, which a
             // block at `src` loads, 64 bytes.
             let value = unsafe { vector::load64(src.wrapping_offset(from[index][0])) };
             let mut value = _mm512_permutexvar_epi8(tables[index][0], value);
             for place in 1..IN {
+                if STREAM {
+                    vector::prefetch_to_second(src.wrapping_offset(from[index][place] + ahead));
+                }
                 // SAFETY: clause 1 of `Pass`: `from` holds the distance of input `place`, which a
                 // block at `src` loads, 64 bytes.
                 let more = unsafe { vector::load64(src.wrapping_offset(from[index][place])) };
