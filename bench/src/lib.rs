@@ -9,6 +9,7 @@ mod c_interface;
 mod companion;
 mod compare;
 mod costs;
+mod equals;
 mod first_use;
 mod formats;
 mod hand_over;
@@ -71,6 +72,7 @@ fn measures() -> impl Iterator<Item = Measure> {
         memory::MEASURES,
         arrays::MEASURES,
         small::MEASURES,
+        equals::MEASURES,
         first_use::MEASURES,
         tables::MEASURES,
         shared::MEASURES,
