@@ -2,8 +2,8 @@
 
 use std::ffi::CStr;
 
-/// The maximum number of loops in one launch, and the number of elements that each work-item of
-/// most kernels has in flight.
+/// The maximum number of loops in one launch, and the number of steps that each work-item of all
+/// kernels but those of tiles has in flight.
 pub(crate) const MOST_AXES: usize = 16;
 pub(crate) const AT_ONCE: usize = 4;
 
@@ -113,6 +113,11 @@ impl Kernel {
     /// The number of work-items in a group.
     pub const ITEMS: usize = 256;
 
+    /// Copies elements of one byte that are neighbours in the destination, [`Kernel::WORD`] at a
+    /// time.
+    pub(crate) const WORDS: Self = Self::of_copy(c"words");
+    pub(crate) const WORD: usize = 4;
+
     pub(crate) const RUNS: Self = Self::of_copy(c"runs");
     pub(crate) const FILL: Self = Self::of_copy(c"fill");
     pub(crate) const CAST: Self = Self { name: c"cast", program: Program::Cast };
@@ -185,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_kernel_is_in_the_source() {
-        let kernels = [Kernel::RUNS, Kernel::FILL, Kernel::CAST].into_iter();
+        let kernels = [Kernel::WORDS, Kernel::RUNS, Kernel::FILL, Kernel::CAST].into_iter();
         let sized =
             [1, 2, 4, 8, 16].into_iter().flat_map(|width| [Kernel::elements(width), Kernel::tiles(width)]);
         for kernel in kernels.chain(sized) {

@@ -20,7 +20,7 @@ pub enum Step {
         /// The number of bytes, at least one.
         nbytes: usize,
     },
-    /// A copy of rows, each at least 4096 bytes long, which most copy engines support.
+    /// A copy of long rows, which most copy engines support.
     Rows(Rows),
     /// A launch of a kernel.
     Launch {

@@ -1,6 +1,6 @@
 //! Conversion of numbers on a device, and which of them do not fit.
 
-use crate::device::engine::{Job, Kernel, MOST_AXES, MOST_STEPS, Start, Step};
+use crate::device::engine::{AT_ONCE, Job, Kernel, MOST_AXES, MOST_STEPS, Start, Step};
 use crate::element::{Scalar, ScalarKind};
 use crate::kernel::copy::{CopyAxis as Loop, CopyPlan};
 use crate::kernel::device::job_loops::JobLoops;
@@ -106,7 +106,7 @@ impl DeviceCast {
         loops.for_each_part(MOST_AXES, MOST_STEPS, 0, &mut |part| {
             let Job { from, to, rank, axes, .. } = job(part);
             let len = part.axes.iter().map(|axis| axis.len).product();
-            f(launch(Kernel::CAST, Kernel::ITEMS, Job { from, to, rank, axes, ..whole }), len);
+            f(launch(Kernel::CAST, Kernel::ITEMS * AT_ONCE, Job { from, to, rank, axes, ..whole }), len);
         });
     }
 }

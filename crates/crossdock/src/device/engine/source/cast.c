@@ -194,24 +194,101 @@ FUNCTION Written write_bool(Number number)
     return written;
 }
 
+/* The conversions of the floats that most arrays have, in 32 bits. */
+
+FUNCTION Written narrowed(u32 bits, u32 type)
+{
+    Written written;
+    const u32 sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
+    const u32 is_brain = KIND_OF(type) == TYPE_BRAIN;
+    const u32 infinity = is_brain ? 0x7f80u : 0x7c00u;
+    u32 kept;
+    if (rest > 0x7f800000u) {
+        written.bits = is_brain ? 0x7fc0u : 0x7e00u;
+        written.lost = 0;
+        return written;
+    }
+    if (is_brain) {
+        kept = (rest + 0x7fffu + (rest >> 16 & 1)) >> 16;
+    } else if (rest >= 0x47800000u) {
+        kept = infinity;
+    } else if (rest >= 0x38800000u) {
+        const u32 power = rest - 0x38000000u;
+        kept = (power + 0xfffu + (power >> 13 & 1)) >> 13;
+    } else {
+        /* Multiples of the smallest float. All bits are dropped by 25 or more. */
+        const u32 dropped = 126 - (rest >> 23) < 25 ? 126 - (rest >> 23) : 25;
+        const u32 magnitude = (rest & 0x7fffffu) | 0x800000u, middle = 1u << (dropped - 1);
+        kept = (magnitude + middle - 1 + (magnitude >> dropped & 1)) >> dropped;
+    }
+    written.bits = sign | kept;
+    written.lost = kept == infinity && rest != 0x7f800000u;
+    return written;
+}
+
+FUNCTION u32 widened(u32 bits, u32 type)
+{
+    const u32 sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
+    u32 kept;
+    if (KIND_OF(type) == TYPE_BRAIN) {
+        kept = rest > 0x7f80u ? 0x7fc00000u : rest << 16;
+    } else if (rest >= 0x7c00u) {
+        kept = rest > 0x7c00u ? 0x7fc00000u : 0x7f800000u;
+    } else if (rest >= 0x0400u) {
+        kept = (rest << 13) + 0x38000000u;
+    } else {
+        /* A fraction: its highest bit becomes the one that is not stored. */
+        const u32 zeros = LEADING_ZEROS((u64)rest) - 40;
+        kept = rest ? (rest << zeros) + ((125 - zeros) << 23) : 0;
+    }
+    return sign | kept;
+}
+
+FUNCTION u32 is_half(u32 type)
+{
+    return WIDTH_OF(type) == 2 && KIND_OF(type) >= TYPE_FLOAT;
+}
+
+FUNCTION Written converted(u64 bits, u32 from_type, u32 to_type)
+{
+    Written written;
+    const u32 single = TYPE_FLOAT | 4 << 8, kind = KIND_OF(to_type);
+    if (from_type == single && is_half(to_type))
+        return narrowed((u32)bits, to_type);
+    if (to_type == single && is_half(from_type)) {
+        written.bits = widened((u32)bits, from_type);
+        written.lost = 0;
+        return written;
+    }
+    const Number number = read_number(bits, from_type);
+    if (kind == TYPE_BOOL)
+        return write_bool(number);
+    if (kind == TYPE_SIGNED || kind == TYPE_UNSIGNED)
+        return write_integer(number, to_type);
+    return write_float(number, to_type, WIDTH_OF(from_type) >= 4);
+}
+
 KERNEL void cast(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, const Job job)
 {
-    const u32 index = GROUP_ID * ITEMS + ITEM_ID;
-    if (index < job.count) {
-        const Offsets at = offsets_of(&job, index);
-        const u64 bits = load_bits(from + at.from, WIDTH_OF(job.from_type), job.aligned & 1, job.swap & 1);
-        const Number number = read_number(bits, job.from_type);
-        const u32 kind = KIND_OF(job.to_type);
-        Written written;
-        if (kind == TYPE_BOOL)
-            written = write_bool(number);
-        else if (kind == TYPE_SIGNED || kind == TYPE_UNSIGNED)
-            written = write_integer(number, job.to_type);
-        else
-            written = write_float(number, job.to_type, WIDTH_OF(job.from_type) >= 4);
-        if (job.checked && written.lost)
-            LEAST_OF(refused, index);
-        else
-            store_bits(to + at.to, written.bits, WIDTH_OF(job.to_type), job.aligned & 2, job.swap & 2);
+    u64 held[AT_ONCE];
+    i64 places[AT_ONCE];
+    const u32 first = FIRST;
+    UNROLL
+    for (u32 k = 0; k < AT_ONCE; k += 1) {
+        const u32 index = first + k * ITEMS;
+        const Offsets at = offsets_of(&job, index < job.count ? index : 0);
+        held[k] = load_bits(from + at.from, WIDTH_OF(job.from_type), job.aligned & 1, job.swap & 1);
+        places[k] = at.to;
+    }
+    UNROLL
+    for (u32 k = 0; k < AT_ONCE; k += 1) {
+        const u32 index = first + k * ITEMS;
+        if (index < job.count) {
+            const Written written = converted(held[k], job.from_type, job.to_type);
+            if (job.checked && written.lost)
+                LEAST_OF(refused, index);
+            else
+                store_bits(to + places[k], written.bits, WIDTH_OF(job.to_type), job.aligned & 2, job.swap & 2);
+        }
     }
 }

@@ -2,17 +2,11 @@
  * Copies strided elements, and fills them with one value.
  *
  *   elements_W   an element of W bytes for each step of the loops
- *   tiles_W      the same if the innermost axes of source and destination differ: a square at a time, through the group's shared memory
+ *   words        elements of a byte, of which four are neighbours in the destination, a word at a time
+ *   tiles_W      elements of W bytes, if the innermost axes of source and destination differ: a square at a time, through shared memory
  *   runs         bytes without gaps, from any address to any address, 16 at a time
  *   fill         one pattern to each element
- *
- * Each item has several elements in flight at once, since the number of requests in flight limits the speed of a device.
  */
-
-#define AT_ONCE 4
-
-/* The index of an item's first element; the next ones follow at the distance of a group's width. */
-#define FIRST (GROUP_ID * (ITEMS * AT_ONCE) + ITEM_ID)
 
 #define NOT_SWAPPED(value) (value)
 
@@ -41,6 +35,29 @@ ELEMENTS(elements_2, u16, swapped_u16)
 ELEMENTS(elements_4, u32, swapped_u32)
 ELEMENTS(elements_8, u64, swapped_u64)
 ELEMENTS(elements_16, u128, NOT_SWAPPED)
+
+/* The innermost loop counts words; `width` is the distance in the source between the bytes of a word. */
+KERNEL void words(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, const Job job)
+{
+    u8 held[AT_ONCE][4];
+    i64 places[AT_ONCE];
+    const i64 apart = (i64)job.width;
+    const u32 first = FIRST;
+    UNROLL
+    for (u32 k = 0; k < AT_ONCE; k += 1) {
+        const u32 index = first + k * ITEMS;
+        const Offsets at = offsets_of(&job, index < job.count ? index : 0);
+        UNROLL
+        for (u32 byte = 0; byte < 4; byte += 1)
+            held[k][byte] = from[at.from + byte * apart];
+        places[k] = at.to;
+    }
+    UNROLL
+    for (u32 k = 0; k < AT_ONCE; k += 1) {
+        if (first + k * ITEMS < job.count)
+            *(GLOBAL u32 *)(to + places[k]) = (u32)held[k][0] | (u32)held[k][1] << 8 | (u32)held[k][2] << 16 | (u32)held[k][3] << 24;
+    }
+}
 
 /*
  * Axis 0 has the smallest stride of the destination, axis 1 that of the source; both are counted in tiles.
@@ -109,39 +126,52 @@ FUNCTION u128 straddled(u128 low, u128 high, u32 shift)
     return across;
 }
 
+/* What an item does with a piece of a run: anything less is the distance between the addresses, modulo 16. */
+#define BYTE_BY_BYTE 16
+#define NOTHING 17
+
 /*
  * A run is `width` bytes, copied in pieces that end at a multiple of 16 in the destination. Axis 0 counts the pieces, of which
  * the first and the last may be short, or empty; its strides are 0.
  */
 KERNEL void runs(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, const Job job)
 {
+    u128 low[AT_ONCE], high[AT_ONCE];
+    i64 sources[AT_ONCE], places[AT_ONCE], begins[AT_ONCE];
+    u32 shifts[AT_ONCE];
+    const i64 width = (i64)job.width;
     UNROLL
     for (u32 k = 0; k < AT_ONCE; k += 1) {
         const u32 index = FIRST + k * ITEMS;
-        if (index >= job.count)
-            break;
-        const Offsets at = offsets_of(&job, index);
-        const u32 piece = index - divided(index, job.axes[0].magic, job.axes[0].shift) * job.axes[0].steps;
-        const i64 width = (i64)job.width;
-        i64 begin = (i64)piece * 16 - (i64)(ADDRESS(to + at.to) & 15);
-        i64 end = begin + 16;
-        if (begin >= 0 && end <= width) {
+        shifts[k] = NOTHING;
+        if (index < job.count) {
+            const Offsets at = offsets_of(&job, index);
+            const u32 piece = index - divided(index, job.axes[0].magic, job.axes[0].shift) * job.axes[0].steps;
+            const i64 begin = (i64)piece * 16 - (i64)(ADDRESS(to + at.to) & 15);
             const u32 shift = (u32)(ADDRESS(from + at.from + begin) & 15);
-            if (shift == 0) {
-                *(GLOBAL u128 *)(to + at.to + begin) = *(const GLOBAL u128 *)(from + at.from + begin);
-                continue;
+            /* If the addresses differ, both neighbours must be within the run: nothing else is loaded. */
+            const i64 least = shift, most = shift ? begin - shift + 32 : begin + 16;
+            shifts[k] = begin >= least && most <= width ? shift : BYTE_BY_BYTE;
+            if (shifts[k] != BYTE_BY_BYTE) {
+                const GLOBAL u128 *place = (const GLOBAL u128 *)(from + at.from + begin - shift);
+                low[k] = place[0];
+                if (shift)
+                    high[k] = place[1];
             }
-            /* Both neighbours are within the run: nothing else is loaded. */
-            if (begin >= shift && begin - shift + 32 <= width) {
-                const GLOBAL u128 *low = (const GLOBAL u128 *)(from + at.from + begin - shift);
-                *(GLOBAL u128 *)(to + at.to + begin) = straddled(low[0], low[1], shift);
-                continue;
-            }
+            sources[k] = at.from;
+            places[k] = at.to;
+            begins[k] = begin;
         }
-        begin = begin > 0 ? begin : 0;
-        end = end < width ? end : width;
-        for (; begin < end; begin += 1)
-            to[at.to + begin] = from[at.from + begin];
+    }
+    UNROLL
+    for (u32 k = 0; k < AT_ONCE; k += 1) {
+        if (shifts[k] < BYTE_BY_BYTE) {
+            *(GLOBAL u128 *)(to + places[k] + begins[k]) = shifts[k] ? straddled(low[k], high[k], shifts[k]) : low[k];
+        } else if (shifts[k] == BYTE_BY_BYTE) {
+            const i64 end = begins[k] + 16 < width ? begins[k] + 16 : width;
+            for (i64 at = begins[k] > 0 ? begins[k] : 0; at < end; at += 1)
+                to[places[k] + at] = from[sources[k] + at];
+        }
     }
 }
 

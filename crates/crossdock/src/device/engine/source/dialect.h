@@ -106,6 +106,12 @@ extern "C" void crossdock_barrier(void);
 #define ITEMS 256
 #define MOST_AXES 16
 
+/* The steps of an item, in flight at once: the number of requests in flight limits the speed of a device. */
+#define AT_ONCE 4
+
+/* The index of an item's first step; the next ones follow at the distance of a group's width. */
+#define FIRST (GROUP_ID * (ITEMS * AT_ONCE) + ITEM_ID)
+
 /*
  * A loop: the number of steps, and the bytes of a step on each side. The other two fields divide an index by `steps`, the number of
  * steps of the launch.
@@ -154,7 +160,7 @@ FUNCTION u32 divided(u32 index, u32 magic, u32 shift)
     return (MULTIPLY_HIGH(index, magic) + index) >> shift;
 }
 
-/* The offset of the element at a step of all loops. */
+/* The offset of the element at a step of all loops. What is left of the index is the step of the outermost one. */
 FUNCTION Offsets offsets_of(const Job *job, u32 index)
 {
     Offsets at;
@@ -162,7 +168,7 @@ FUNCTION Offsets offsets_of(const Job *job, u32 index)
     at.to = (i64)job->to;
     ROLLED
     for (u32 axis = 0; axis < job->rank; axis += 1) {
-        const u32 rest = divided(index, job->axes[axis].magic, job->axes[axis].shift);
+        const u32 rest = axis + 1 < job->rank ? divided(index, job->axes[axis].magic, job->axes[axis].shift) : 0;
         const i64 step = index - rest * job->axes[axis].steps;
         at.from += step * job->axes[axis].from;
         at.to += step * job->axes[axis].to;
