@@ -14,7 +14,7 @@ use pyo3::types::PyType;
 use crate::entry::Called;
 use crate::methods::ArrayTable;
 use crate::object::{Object, WEAK_REFERENCES, dealloc, publish, slot};
-use crate::{buffer, exchange, numpy_only, operators, subscript, type_table};
+use crate::{buffer, exchange, operators, other_names, subscript, type_table};
 
 const DOC: &CStr = c"Array()
 --
@@ -36,7 +36,7 @@ pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     };
     let end = ffi::PyMemberDef { name: ptr::null(), type_code: 0, offset: 0, flags: 0, doc: ptr::null() };
     let mut members = [member(c"__weaklistoffset__", WEAK_REFERENCES), end];
-    let base = numpy_only::make_base(py)?;
+    let base = other_names::make_base(py)?;
     let mut slots = vec![
         slot(ffi::Py_tp_base, base.as_ptr().cast()),
         slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),

@@ -87,7 +87,8 @@ pub(crate) fn export<'py>(
     let options = unsafe { options.trust_readonly() };
     let version = max_version.filter(|&(major, _)| major >= VERSION.major);
     let version = version.map(|(major, minor)| DLPackVersion { major, minor });
-    hand_over(py, this, &options, policy, version).unwrap_or_else(|refusal| {
+    let in_place = policy == CopyPolicy::Never && place == here;
+    hand_over(py, this, &options, (!in_place).then_some(policy), version).unwrap_or_else(|refusal| {
         // The array API standard: without `copy=False`, what cannot be described in place is
         // copied. Memory of which a consumer cannot be told that it is read-only is not such a
         // case: the consumer's writes would be lost without a word.
@@ -104,28 +105,28 @@ fn copied<'py>(
     options: &ExportOptions,
     version: Option<DLPackVersion>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    hand_over(py, this, options, CopyPolicy::IfNeeded, version)
+    hand_over(py, this, options, Some(CopyPolicy::IfNeeded), version)
         .unwrap_or_else(|refusal| Err(errors::refused(&refusal)))
 }
 
 /// A capsule with the struct that a consumer of this version takes; of the legacy struct for
-/// `None`.
+/// `None`. Without a policy, of the array where it is.
 #[inline(always)]
 fn hand_over<'py>(
     py: Python<'py>,
     this: &Own,
     options: &ExportOptions,
-    policy: CopyPolicy,
+    policy: Option<CopyPolicy>,
     version: Option<DLPackVersion>,
 ) -> Result<PyResult<Bound<'py, PyAny>>, Refusal> {
     let Some(version) = version else {
-        let made = dlpack::export_legacy(&this.array, &options.copy(policy))?;
+        let made = dlpack::export_legacy(&this.array, &options.copy(policy.unwrap_or(CopyPolicy::Never)))?;
         return Ok(capsule(py, made.into_raw(), Some(LEGACY), Some(drop_legacy)));
     };
     let options = options.max_version(version);
     let made = match policy {
-        CopyPolicy::Never => this.kept.lend(&this.array, &options)?,
-        _ => dlpack::export_versioned(&this.array, &options.copy(policy))?,
+        None => this.kept.lend(&this.array, &options)?,
+        Some(policy) => dlpack::export_versioned(&this.array, &options.copy(policy))?,
     };
     Ok(capsule(py, made.into_raw(), Some(VERSIONED), Some(drop_versioned)))
 }
@@ -243,6 +244,9 @@ pub(crate) fn import(
         capsule = wish.ask(object, stream)?;
     }
     let array = take(py, &capsule)?;
+    if let Some(wanted) = device {
+        came_to(&array, wanted)?;
+    }
     came_in_order(&array, stream)?;
     Ok(overlap::protected(array))
 }
@@ -356,6 +360,18 @@ fn kind_in(capsule: &Bound<'_, PyAny>) -> Option<i32> {
     // SAFETY: by the protocol, a capsule named `dltensor` points to a live `DLManagedTensor` until
     // it is consumed.
     Some(unsafe { (*tensor).dl_tensor.device.device_type })
+}
+
+/// Fails if a producer gave memory of another device than the one that it was asked for.
+fn came_to(array: &DArray, wanted: Place) -> PyResult<()> {
+    let place = array.place();
+    // DLPack has one device type for pinned memory, whichever device pinned it.
+    if of_place(place) == of_place(wanted) {
+        return Ok(());
+    }
+    Err(PyBufferError::new_err(format!(
+        "__dlpack__() was asked for a tensor on {wanted}, and gave one on {place}: to_device() moves an array"
+    )))
 }
 
 /// Notes on an array that its producer ordered its work before later work of this stream. Does

@@ -226,6 +226,22 @@ pub(crate) fn downcast<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Own> {
     ours.then(|| unsafe { this(object.as_ptr()) })
 }
 
+/// Calls what may run code of owners, while an exception is on its way: Python code must not begin
+/// with one, and would lose it.
+///
+/// # Safety
+///
+/// 1. This thread holds the GIL.
+#[cold]
+unsafe fn apart_from_exception(release: impl FnOnce()) {
+    let [mut kind, mut value, mut traceback] = [ptr::null_mut(); 3];
+    // SAFETY: clause 1 of `# Safety`; the function writes to three pointers.
+    unsafe { ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback) };
+    release();
+    // SAFETY: the references that the call above gave away, with the GIL held.
+    unsafe { ffi::PyErr_Restore(kind, value, traceback) };
+}
+
 /// `tp_dealloc`.
 ///
 /// # Safety
@@ -244,7 +260,14 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: clause 1 of `# Safety`: the fields are initialised and no reference is left, since
     // consumers of buffers hold one; they are dropped once. Panics of owners are caught where
     // owners are called.
-    unsafe { ptr::drop_in_place(own) };
+    let release = || unsafe { ptr::drop_in_place(own) };
+    // SAFETY: clause 2 of `# Safety`: the GIL is held.
+    if unsafe { ffi::PyErr_Occurred() }.is_null() {
+        release();
+    } else {
+        // SAFETY: clause 1 of `apart_from_exception` is clause 2 of `# Safety`: the GIL is held.
+        unsafe { apart_from_exception(release) };
+    }
     // SAFETY: the fields were dropped just now (clause 1 of `free`), and no reference is left while
     // the GIL is held (clause 2).
     unsafe { free(object) };

@@ -24,6 +24,10 @@ enum Kind {
     KeywordOnly,
 }
 
+/// For those who know NumPy's `asarray`, which converts.
+const CONVERTED: &str =
+    "it gives elements as they are: crossdock.array(x, dtype) converts, and so does asarray(x).astype(dtype)";
+
 impl<'a> Signature<'a> {
     /// `text` is the list of parameters, with or without parentheses. `self` is left out.
     pub(crate) fn parse(function: &'a str, text: &'a str) -> Self {
@@ -70,6 +74,7 @@ impl<'a> Signature<'a> {
         let text = format!("{function}() got an unexpected keyword argument '{name}'");
         let names: Vec<&str> = self.names().collect();
         PyTypeError::new_err(match nearest(name, &names) {
+            _ if name == "dtype" && function == "asarray" => format!("{text}; {CONVERTED}"),
             Some(nearest) => format!("{text}. Did you mean '{nearest}'?"),
             None if names.is_empty() => format!("{text}; it takes none"),
             None => format!("{text}; it takes {}", listed(&names)),

@@ -446,3 +446,45 @@ def test_memory_is_read_by_ctypes_where_a_count_is_given():
     numbers = (ctypes.c_int16 * 4)(1, 2, 3, 4)
     view = crossdock.from_address(ctypes.addressof(numbers), 8, numbers, dtype="i2", shape=2, strides=[4], offset=2)
     assert view.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x.copy()", "np.ascontiguousarray(x)", "x.to_device('cpu')", "x.ptr", "np.asarray(x)", "x.transpose(1, 0)", "x.astype('f4')",
+        "x.tolist()", "x[None]", "x.expand_dims(axis=1)", "crossdock.array_api.concat([x, x])", "crossdock.zeros(3, dtype='float32')",
+    ],
+)  # fmt: skip
+def test_the_lines_that_errors_name_are_lines_that_work(line):
+    assert eval(line, {"x": X, "np": np, "crossdock": crossdock}) is not None
+
+
+@pytest.mark.parametrize(
+    "line, words",
+    [
+        ("x.numpy()", r"np.asarray\(x\)"),
+        ("x.to_numpy()", r"np.asarray\(x\)"),
+        ("x.unsqueeze(0)", r"x\[None\]"),
+        ("x.cpu()", r"x.to_device\('cpu'\)"),
+        ("x.real", r"np.asarray\(x\).real,"),
+        ("x.sum()", r"np.asarray\(x\).sum\(\)"),
+        ("crossdock.load('a.npy')", r"crossdock.open\(path\)"),
+        ("crossdock.concatenate([x, x])", "crossdock.array_api.concat"),
+        ("crossdock.eye(3)", "crossdock.array_api.eye"),
+        ("crossdock.float32", "dtype='float32'"),
+        ("crossdock.from_numpy(x)", r"crossdock.asarray\(x\)"),
+    ],
+)
+def test_names_of_other_libraries_fail_with_what_to_write(line, words):
+    with pytest.raises(AttributeError, match=words):
+        eval(line, {"x": X, "crossdock": crossdock})
+
+
+def test_asarray_with_a_dtype_fails_with_the_calls_that_convert():
+    with pytest.raises(TypeError, match=r"'dtype'; it gives elements as they are: crossdock.array\(x, dtype\)"):
+        crossdock.asarray(X, dtype="f4")
+    assert crossdock.array(X, "f4").dtype == crossdock.asarray(X).astype("f4").dtype == "float32"
+
+
+def test_names_of_other_libraries_are_not_listed():
+    assert not {"numpy", "cpu", "values", "sum"} & {*dir(X)} and not hasattr(X, "to_numpy")

@@ -613,3 +613,10 @@ def test_an_attempt_that_has_read_a_stream_says_so(attempt):
     with pytest.raises(BufferError, match="more than one chunk") as refused:
         attempt(two_batches().read_all())
     assert not hasattr(refused.value, "__notes__")
+
+
+def test_masks_of_pyarrow_are_applied_to_numpys_array():
+    ours, mask = crossdock.array([1.0, 2.0]), np.array([True, False])
+    assert pa.array(np.asarray(ours), mask=mask).to_pylist() == [None, 2.0]
+    # The documentation warns of this: if it changes, the warning can go.
+    assert pa.array(ours, mask=mask).null_count == 0

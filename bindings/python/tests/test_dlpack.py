@@ -281,3 +281,32 @@ def test_a_capsule_that_is_put_back_is_released_once():
     assert ours.exports == 1
     del capsule
     assert ours.exports == 0
+
+
+@pytest.mark.parametrize("version", [(1, 0), (1, 3), (0, 8), None])
+@pytest.mark.parametrize("device", [(2, 0), (3, 0), (99, 0)])
+def test_an_array_is_not_lent_where_another_device_was_asked_for(version, device):
+    ours = crossdock.ones(3)
+    with pytest.raises(BufferError):
+        ours.__dlpack__(max_version=version, dl_device=device, copy=False)
+    assert np.from_dlpack(ours, device="cpu", copy=False).tolist() == [1, 1, 1]
+
+
+def test_memory_of_another_device_than_the_one_asked_for_is_refused():
+    # A producer that does not know the argument, or takes no notice of it.
+    assert crossdock.from_dlpack(Producer(), device="cpu").shape == (2, 3)
+    ignores = Producer()
+    with pytest.raises(BufferError, match="asked for a tensor on opencl:0, and gave one on cpu"):
+        crossdock.from_dlpack(ignores, device="opencl:0")
+    assert ignores.deleted == 1
+
+
+def test_a_deleter_in_python_runs_while_an_exception_is_on_its_way():
+    made = [Producer() for _ in range(3)]
+    with pytest.raises(ZeroDivisionError):
+        [crossdock.from_dlpack(made[0]), 1 / 0]
+    with pytest.raises(IndexError, match="100"):
+        crossdock.from_dlpack(made[1])[100]
+    with pytest.raises(AttributeError, match="use NumPy's"):
+        crossdock.from_dlpack(made[2]).sum()
+    assert [producer.deleted for producer in made] == [1, 1, 1]

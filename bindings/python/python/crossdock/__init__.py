@@ -168,7 +168,25 @@ def __getattr__(name):
         import crossdock.array_api
 
         return crossdock.array_api
-    raise AttributeError(f"module 'crossdock' has no attribute {name!r}")
+    way = _elsewhere(name)
+    raise AttributeError(f"module 'crossdock' has no attribute {name!r}{f': {way}' if way else ''}")
+
+
+def _elsewhere(name):
+    """What to write in place of a name that users of other libraries look for here, if it is known."""
+    if name in {"load", "fromfile", "memmap", "imread", "imopen", "loadtxt"}:
+        return "crossdock.open(path) opens a file"
+    if name in {"from_numpy", "from_torch", "from_array", "from_buffer", "frombuffer", "as_tensor", "asanyarray", "ascontiguousarray"}:
+        return "crossdock.asarray(x) uses the memory of x"
+    if name in {"tensor", "ndarray", "from_list", "from_pandas", "Series", "DataFrame"}:
+        return "crossdock.array(x) makes an array, crossdock.table(x) a table"
+    if name in {"float", "int", "bool_", "float16", "bfloat16"} or name.rstrip("0123456789") in {"float", "int", "uint", "complex"}:
+        return f"dtypes are texts, as in crossdock.zeros(3, dtype={name.rstrip('_')!r})"
+    if name == "concatenate":
+        return "crossdock.array_api.concat joins arrays"
+    if name in {"concat", "stack", "eye", "linspace", "meshgrid", "repeat", "roll", "take", "tile", "tril", "triu", "reshape", "squeeze"}:
+        return f"it is crossdock.array_api.{name}"
+    return ""
 
 
 def __dir__():

@@ -1,4 +1,5 @@
-//! NumPy's names that arrays do not have: `x.sum()` fails with the way to NumPy's method.
+//! Names of other libraries' arrays that ours do not have: `x.sum()` fails with the way to NumPy's
+//! method, `x.unsqueeze(0)` with the line that does the same here.
 //!
 //! They are attributes of a base type, which fail when they are read. A slot for missing attributes
 //! would cost every call of a method, and every consumer that looks for a protocol.
@@ -58,12 +59,36 @@ const METHODS: &[&CStr] = &[
 ];
 const ATTRIBUTES: &[&CStr] = &[c"base", c"data", c"flat", c"imag", c"real"];
 
-const DOC: &CStr = c"NumPy's names that arrays do not have. Reading one fails with the way to NumPy.";
+/// Names of PyTorch's tensors and of pandas' and Polars' columns, and what to write in their place.
+const OTHERS: &[(&CStr, &str)] = &[
+    (c"clone", "x.copy() copies it"),
+    (c"contiguous", "x.copy() is contiguous, and np.ascontiguousarray(x) copies only if it must"),
+    (c"cpu", "x.to_device('cpu') gives it on the CPU"),
+    (c"cuda", "x.to_device('cuda:0') copies it to a GPU"),
+    (c"data_ptr", "x.ptr is its address"),
+    (c"detach", "it has no gradient, so nothing is to be detached"),
+    (c"numpy", "np.asarray(x) is NumPy's array on its memory"),
+    (c"permute", "x.transpose(...) permutes axes"),
+    (c"to", "x.astype(dtype) converts it, and x.to_device(device) moves it"),
+    (c"to_list", "x.tolist() gives Python's objects"),
+    (c"to_numpy", "np.asarray(x) is NumPy's array on its memory"),
+    (c"to_pandas", "pd.Series(np.asarray(x)) is a column of pandas on its memory"),
+    (c"unsqueeze", "x[None] has another axis in front, and x.expand_dims(axis) anywhere"),
+    (c"values", "np.asarray(x) is NumPy's array on its memory"),
+];
+
+const DOC: &CStr =
+    c"Names of other libraries' arrays that these do not have. Reading one fails with what to write.";
 const DIR_DOC: &CStr = c"__dir__($self, /)\n--\n\nThe names that the array has.";
+
+/// Every name, in the order of their indices.
+fn names() -> impl Iterator<Item = &'static CStr> {
+    METHODS.iter().chain(ATTRIBUTES).copied().chain(OTHERS.iter().map(|(name, _)| *name))
+}
 
 /// Makes the base type. The interpreter keeps pointers to the leaked tables.
 pub(crate) fn make_base(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
-    let attribute = |(index, name): (usize, &&'static CStr)| ffi::PyGetSetDef {
+    let attribute = |(index, name): (usize, &'static CStr)| ffi::PyGetSetDef {
         name: name.as_ptr(),
         get: Some(get),
         set: None,
@@ -77,7 +102,7 @@ pub(crate) fn make_base(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         doc: ptr::null(),
         closure: ptr::null_mut(),
     };
-    let attributes = METHODS.iter().chain(ATTRIBUTES).enumerate().map(attribute).chain([end]);
+    let attributes = names().enumerate().map(attribute).chain([end]);
     let attributes = Vec::leak(attributes.collect()).as_mut_ptr();
     let dir = ffi::PyMethodDef {
         ml_name: c"__dir__".as_ptr(),
@@ -94,7 +119,7 @@ pub(crate) fn make_base(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     ];
     let flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION;
     let mut spec = ffi::PyType_Spec {
-        name: c"crossdock._NumPyOnly".as_ptr(),
+        name: c"crossdock._OtherNames".as_ptr(),
         basicsize: 0,
         itemsize: 0,
         flags: flags as u32,
@@ -119,14 +144,20 @@ unsafe extern "C" fn get(_: *mut ffi::PyObject, closure: *mut c_void) -> *mut ff
 /// The error for the name of this index.
 #[cold]
 fn missing(index: usize) -> PyErr {
-    let (kind, name, call) = match METHODS.get(index) {
-        Some(name) => ("method", name, "()"),
-        None => ("attribute", &ATTRIBUTES[index - METHODS.len()], ""),
+    let name = names().nth(index).unwrap_or_default().to_string_lossy();
+    let numpys = |kind: &str, call: &str| {
+        format!(
+            "crossdock.Array has no {kind} '{name}'; use NumPy's: np.asarray(x).{name}{call}, on the same memory"
+        )
     };
-    let name = name.to_string_lossy();
-    PyAttributeError::new_err(format!(
-        "crossdock.Array has no {kind} '{name}'; use NumPy's: np.asarray(x).{name}{call}, on the same memory"
-    ))
+    PyAttributeError::new_err(if index < METHODS.len() {
+        numpys("method", "()")
+    } else {
+        match index.checked_sub(METHODS.len() + ATTRIBUTES.len()).and_then(|index| OTHERS.get(index)) {
+            Some((_, way)) => format!("crossdock.Array has no attribute '{name}': {way}"),
+            None => numpys("attribute", ""),
+        }
+    })
 }
 
 /// `__dir__`: the names of `object.__dir__` without those of this type.
@@ -137,15 +168,14 @@ unsafe extern "C" fn dir(object: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *
         // SAFETY: the interpreter passes a live object, and `py` proves that the GIL is held.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         let all = py.get_type::<PyAny>().call_method1("__dir__", (object,))?;
-        let names = PyList::empty(py);
+        let kept = PyList::empty(py);
         for name in all.try_iter()? {
             let name = name?;
             let text = name.extract::<String>()?;
-            let is_numpys = |known: &&CStr| known.to_bytes() == text.as_bytes();
-            if !METHODS.iter().chain(ATTRIBUTES).any(is_numpys) {
-                names.append(name)?;
+            if !names().any(|known| known.to_bytes() == text.as_bytes()) {
+                kept.append(name)?;
             }
         }
-        Ok(names.into_any().into_ptr())
+        Ok(kept.into_any().into_ptr())
     })
 }
