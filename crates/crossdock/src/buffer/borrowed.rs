@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_view_is_the_bytes_of_what_it_was_made_of() {
-        let numbers = [0x0102_0304_u32, 5];
+        let numbers = [0x0102_0304_u32.to_le(), 5_u32.to_le()];
         let view = BufferView::from(&numbers[..]);
         assert_eq!((view.nbytes(), view.is_empty()), (8, false));
         assert_eq!(view.as_bytes().as_ptr(), numbers.as_ptr().cast());

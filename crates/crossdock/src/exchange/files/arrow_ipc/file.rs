@@ -174,8 +174,8 @@ impl IpcFile {
     /// # Errors
     ///
     /// `is_malformed` for bytes that are neither, metadata that contradict themselves, and a file
-    /// without an end; `is_bounds` for messages beyond the bytes; `is_unsupported` for big-endian
-    /// elements, metadata older than version 4, and unknown types; `is_value` as
+    /// without an end; `is_bounds` for messages beyond the bytes; `is_unsupported` for elements
+    /// in the other byte order, metadata older than version 4, and unknown types; `is_value` as
     /// [`Field::new`](crate::table::Field::new); `is_conflict` while another party holds Write;
     /// `is_place` on a device.
     pub fn from_buffer(buffer: Buffer) -> Result<Self> {

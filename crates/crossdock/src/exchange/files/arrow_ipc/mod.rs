@@ -18,7 +18,7 @@
 //!
 //! | what | why |
 //! |---|---|
-//! | big-endian elements | every access would convert; such files are rare |
+//! | elements in the other byte order | every access would convert |
 //! | older metadata, Feather of version 1 | replaced before Arrow 1.0 |
 //! | tensors as messages | they are no batches |
 //!

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::element::dialect::arrow::BOOL8;
-use crate::element::{DType, MAX_DEPTH, TimeUnit};
+use crate::element::{ByteOrder, DType, MAX_DEPTH, TimeUnit};
 use crate::error::{Error, Result};
 use crate::exchange::files::arrow_ipc::flatbuffer::{Table, malformed, unsupported};
 use crate::exchange::files::arrow_ipc::message;
@@ -42,11 +42,15 @@ impl IpcField {
 impl IpcSchema {
     /// The schema in a table of a message or a footer of `nbytes` bytes.
     pub(super) fn read(table: Table<'_>, nbytes: usize) -> Result<Self> {
-        if table.i16(0, 0)? != 0 {
-            return Err(unsupported(
-                "its elements are big-endian, and little-endian ones are supported; write it again on a \
-                 little-endian machine",
-            ));
+        if table.i16(0, endianness(ByteOrder::Little))? != endianness(ByteOrder::NATIVE) {
+            let [theirs, ours] = [ByteOrder::NATIVE.swapped(), ByteOrder::NATIVE].map(|order| match order {
+                ByteOrder::Little => "little",
+                ByteOrder::Big => "big",
+            });
+            return Err(unsupported(format!(
+                "its elements are {theirs}-endian, and this machine reads {ours}-endian ones; write it again \
+                 on a {ours}-endian machine",
+            )));
         }
         // Each field has bytes of its own, unless references lead to the same ones.
         let mut reader = IpcSchemaReader { dictionaries: HashMap::new(), columns: 0, text: 0, nbytes };
@@ -63,6 +67,14 @@ impl IpcSchema {
             columns: columns.into(),
             dictionaries: Arc::new(reader.dictionaries),
         })
+    }
+}
+
+/// The number of a byte order in a schema.
+pub(super) fn endianness(order: ByteOrder) -> i16 {
+    match order {
+        ByteOrder::Little => 0,
+        ByteOrder::Big => 1,
     }
 }
 

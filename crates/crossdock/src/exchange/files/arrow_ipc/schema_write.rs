@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::element::{DType, ScalarKind, TimeUnit};
+use crate::element::{ByteOrder, DType, ScalarKind, TimeUnit};
 use crate::error::{Error, Result};
 use crate::exchange::files::arrow_ipc::flatbuffer::unsupported;
 use crate::exchange::files::arrow_ipc::new_flatbuffer::{NewTable, NewValue};
-use crate::exchange::files::arrow_ipc::schema_read::{IpcField, IpcSchema};
+use crate::exchange::files::arrow_ipc::schema_read::{IpcField, IpcSchema, endianness};
 use crate::table::{ColumnType, Field, IntervalUnit, Metadata, OffsetWidth, Schema, UnionMode};
 
 impl IpcSchema {
@@ -25,7 +25,11 @@ impl IpcSchema {
     pub(super) fn to_table(&self) -> Result<NewTable> {
         let fields = self.schema.fields().iter().zip(&*self.columns);
         let fields = fields.map(|(field, column)| self.field(field, column)).collect::<Result<_>>()?;
-        let table = NewTable::default().with(1, NewValue::Tables(fields));
+        // Little-endian is the default, which is left out.
+        let order =
+            Some(endianness(ByteOrder::NATIVE)).filter(|&order| order != endianness(ByteOrder::Little));
+        let table =
+            NewTable::default().with_some(0, order.map(NewValue::I16)).with(1, NewValue::Tables(fields));
         Ok(table.with_some(2, pairs(self.schema.metadata())))
     }
 
@@ -183,4 +187,25 @@ fn description(ty: &ColumnType) -> Result<(u8, NewTable)> {
             return Err(unsupported("the values of a dictionary are a dictionary, which files do not have"));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::files::arrow_ipc::flatbuffer::Table;
+
+    #[test]
+    fn a_schema_has_the_byte_order_of_this_machine_and_the_other_one_is_refused() {
+        let schema = Schema::new([Field::new("a", ColumnType::Fixed(DType::I32)).unwrap()]);
+        let bytes = IpcSchema::of(&schema).to_table().unwrap().to_bytes();
+        let read = Table::root(&bytes).unwrap();
+        // The format's numbers: 0 is little-endian, and the default.
+        assert_eq!(read.i16(0, 0).unwrap(), i16::from(cfg!(target_endian = "big")));
+        assert_eq!(IpcSchema::read(read, bytes.len()).unwrap().schema, schema);
+
+        let other = NewTable::default().with(0, NewValue::I16(i16::from(cfg!(target_endian = "little"))));
+        let other = other.with(1, NewValue::Tables(Vec::new())).to_bytes();
+        let error = IpcSchema::read(Table::root(&other).unwrap(), other.len()).map(drop).unwrap_err();
+        assert!(error.is_unsupported() && error.to_string().contains("-endian"), "{error}");
+    }
 }
