@@ -1,5 +1,6 @@
-//! Sets the soname of the shared library, and puts links under the installed names into the folder
-//! `c` of the profile, so that programs can be linked with the library where it was built.
+//! Sets the soname of a shared library of the format ELF, and puts links under the installed names
+//! into the folder `c` of the profile, so that programs can be linked with the library where it was
+//! built.
 
 use std::env;
 use std::fs;
@@ -12,7 +13,11 @@ fn main() {
     let minor = env::var("CARGO_PKG_VERSION_MINOR").unwrap_or_default();
     let number = if major == "0" { format!("{major}.{minor}") } else { major };
     let soname = format!("libcrossdock.so.{number}");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    let target = |what| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    // Libraries of other formats than ELF have no soname.
+    if target("FAMILY") == "unix" && target("VENDOR") != "apple" {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    }
     // `crossdock_capi` is the name of the Rust library: `crossdock` is taken. The folder of the
     // output is `build/crossdock-capi-…/out` in that of the profile. The links are not beside the
     // library: Cargo puts that folder into LD_LIBRARY_PATH, which comes before a program's own

@@ -557,11 +557,13 @@ class array {
   static array open(const std::string &path, const xd_open_options &options) {
     return array(detail::call(xd_array_open_with, detail::text(path), &options));
   }
+#ifndef _WIN32
   /* The next array of a Unix socket; none at the end of the stream. */
   static std::optional<array> receive(int socket, std::uint64_t most_nbytes = 0) {
     xd_array_t *taken = detail::call(xd_array_receive, socket, most_nbytes);
     return taken == nullptr ? std::nullopt : std::optional<array>(array(taken));
   }
+#endif
   /* From any object's view, or from a DLPack tensor, which is consumed. */
   static array from_object(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
     return array(detail::call(xd_array_from_object, object, flags));
@@ -641,9 +643,11 @@ class array {
   array to_shared(std::int32_t order = XD_ROW_MAJOR) const {
     return array(detail::call(xd_array_to_shared, get(), order));
   }
+#ifndef _WIN32
   void send(int socket, std::int32_t lease = XD_LEASE_SHARE, std::uint32_t flags = XD_EXPORT_IN_PLACE) const {
     detail::call(xd_array_send, get(), socket, lease, flags);
   }
+#endif
 
   /* Copies, and comparisons. */
   array copy(std::int32_t order = XD_ROW_MAJOR) const { return array(detail::call(xd_array_copy, get(), order)); }
@@ -782,6 +786,10 @@ class contents {
   detail::handle<xd_contents_t, xd_contents_free> handle_;
 };
 
+class batch;
+class reader;
+
+#ifndef _WIN32
 /* Arrays and tables under names that another process of this user holds. */
 class set {
  public:
@@ -821,9 +829,6 @@ class loan {
  private:
   detail::handle<xd_loan_t, xd_loan_free> handle_;
 };
-
-class batch;
-class reader;
 
 /* The end of a channel that sends. Timeouts are in milliseconds. */
 class sender {
@@ -890,6 +895,7 @@ class channel {
 
   detail::handle<xd_channel_t, xd_channel_free> handle_;
 };
+#endif
 
 /* What the columns of a batch or a reader are. */
 class schema {
@@ -1051,6 +1057,7 @@ class reader {
   static reader open(const std::string &path, const xd_open_options &options = {}) {
     return reader(detail::call(xd_reader_open, detail::text(path), &options));
   }
+#ifndef _WIN32
   /* The table in a message of a channel, in place; `nullopt` if the message is an array. */
   static std::optional<reader> of_message(const array &message) {
     xd_reader_t *found = detail::call(xd_reader_from_message, message.get());
@@ -1060,6 +1067,7 @@ class reader {
   static reader of_set(const set &set, const std::string &name) {
     return reader(detail::call(xd_set_table, set.get(), detail::text(name)));
   }
+#endif
   /* Consumes the struct. */
   static reader from_arrow(ArrowArrayStream *stream, std::int32_t checks = XD_CHECKS_SHAPE) {
     return reader(detail::call(xd_reader_from_arrow, stream, checks));
@@ -1082,6 +1090,7 @@ class reader {
   detail::handle<xd_reader_t, xd_reader_free> handle_;
 };
 
+#ifndef _WIN32
 inline void sender::send(const std::vector<batch> &copied, std::int64_t timeout_ms) const {
   std::vector<const xd_batch_t *> list;
   for (const batch &batch : copied)
@@ -1094,6 +1103,7 @@ inline std::optional<reader> receiver::receive_table(std::int64_t timeout_ms) co
   xd_reader_t *found = detail::call(xd_receiver_receive_table, handle_.get(), timeout_ms);
   return found == nullptr ? std::nullopt : std::optional<reader>(reader(found));
 }
+#endif
 
 /* A view of any object, which the destructor releases. Throws XD_ERROR_REFUSED with the reason if there is none. */
 class memory_view {

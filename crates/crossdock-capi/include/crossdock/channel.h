@@ -1,10 +1,12 @@
-/* Arrays as a stream between processes. crossdock.h has the rules for all
+/* Arrays as a stream between processes. Not on Windows. crossdock.h has the rules for all
  * functions. */
 
 #ifndef CROSSDOCK_CHANNEL_H
 #define CROSSDOCK_CHANNEL_H
 
 #include "array.h"
+
+#ifndef _WIN32
 
 #ifdef __cplusplus
 extern "C" {
@@ -91,6 +93,8 @@ XD_API uint64_t xd_receiver_missed(const xd_receiver_t *receiver);
 
 #ifdef __cplusplus
 }
+#endif
+
 #endif
 
 #endif

@@ -1,10 +1,12 @@
-/* Arrays and tables under names, which another process holds. crossdock.h has the rules for all
- * functions. */
+/* Arrays and tables under names, which another process holds. Not on Windows. crossdock.h has the
+ * rules for all functions. */
 
 #ifndef CROSSDOCK_SET_H
 #define CROSSDOCK_SET_H
 
 #include "array.h"
+
+#ifndef _WIN32
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +42,8 @@ XD_API bool xd_set_is_table(const xd_set_t *set, const char *name, bool *is_tabl
 
 #ifdef __cplusplus
 }
+#endif
+
 #endif
 
 #endif

@@ -1,5 +1,5 @@
-/* Memory that other processes map, descriptors that lead to it, and sockets that carry them.
- * crossdock.h has the rules for all functions. */
+/* Memory that other processes map, descriptors that lead to it, and sockets that carry them. Windows
+ * lacks the functions of descriptors and sockets. crossdock.h has the rules for all functions. */
 
 #ifndef CROSSDOCK_SHARED_H
 #define CROSSDOCK_SHARED_H
@@ -20,6 +20,8 @@ XD_API XD_MUST_USE xd_buffer_t *xd_buffer_shared(size_t nbytes, const char *name
 /* A copy of the elements in new shared memory, which is counted. */
 XD_API XD_MUST_USE xd_array_t *xd_array_to_shared(const xd_array_t *array, int32_t order, xd_error_t **error);
 
+#ifndef _WIN32
+
 /* Sets *fd to the descriptor behind shared memory or a mapped file, and *offset to the offset of the
  * bytes in it; `offset` may be NULL. The buffer owns the descriptor and closes it: duplicate it for
  * another process. XD_ERROR_UNSUPPORTED for other memory; *fd is -1 then. */
@@ -29,6 +31,8 @@ XD_API bool xd_buffer_fd(const xd_buffer_t *buffer, int *fd, uint64_t *offset, x
 XD_API XD_MUST_USE xd_buffer_t *xd_buffer_map_fd(int fd, uint64_t offset, size_t nbytes, bool writable,
                                                  xd_error_t **error);
 
+#endif
+
 /* From now on, no process can map the memory for writing; existing maps can still write. */
 XD_API bool xd_buffer_deny_new_writers(const xd_buffer_t *buffer, xd_error_t **error);
 /* Seals shared memory: no process can write it any more, and it is constant, so that
@@ -36,6 +40,8 @@ XD_API bool xd_buffer_deny_new_writers(const xd_buffer_t *buffer, xd_error_t **e
  * writing. No other thread may use the handle meanwhile. The memory may be mapped again, also on
  * failure: then its address, and the descriptor of xd_buffer_fd, are others. */
 XD_API bool xd_buffer_seal(xd_buffer_t *buffer, xd_error_t **error);
+
+#ifndef _WIN32
 
 /* ===== arrays between processes ===== */
 
@@ -62,6 +68,8 @@ XD_API bool xd_array_send(const xd_array_t *array, int socket, int32_t lease, ui
  * XD_ERROR_REFUSED; 0 for 16 GiB. The other process need not be trusted, but may change the
  * elements at any time. One thread at a time. */
 XD_API XD_MUST_USE xd_array_t *xd_array_receive(int socket, uint64_t most_nbytes, xd_error_t **error);
+
+#endif
 
 #ifdef __cplusplus
 }

@@ -224,9 +224,11 @@ XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *st
  * Otherwise as xd_array_open_with; `options` may be NULL. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_open(const char *path, const xd_open_options *options, xd_error_t **error);
 
+#ifndef _WIN32
 /* The batches of a table of a set, in place and, unless the set is mapped, constant.
  * XD_ERROR_UNSUPPORTED if the name is that of an array. */
 XD_API XD_MUST_USE xd_reader_t *xd_set_table(const xd_set_t *set, const char *name, xd_error_t **error);
+#endif
 
 #define XD_COMPRESSION_NONE 0 /* so that the file can be opened in place */
 #define XD_COMPRESSION_LZ4 1
@@ -252,6 +254,7 @@ XD_API bool xd_reader_to_arrow_device(const xd_reader_t *reader, int32_t kind, s
 XD_API XD_MUST_USE xd_reader_t *xd_reader_from_batches(size_t count, const xd_batch_t *const *batches,
                                                        xd_error_t **error);
 
+#ifndef _WIN32
 /* Copies batches into a slot, as one table, and sends it; a `count` of 0 sends a table without
  * columns. A slot needs room for the columns and their description. XD_ERROR_DTYPE if the schemas
  * differ, XD_ERROR_BOUNDS if the table is larger than a slot; otherwise as xd_sender_send. */
@@ -266,6 +269,7 @@ XD_API XD_MUST_USE xd_reader_t *xd_receiver_receive_table(const xd_receiver_t *r
 /* The same for a message of xd_receiver_receive, where arrays and tables come over one channel. NULL
  * with *error NULL for an array. The message stays the caller's. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_from_message(const xd_array_t *message, xd_error_t **error);
+#endif
 
 /* What the columns of each batch are. Reads no batch. */
 XD_API XD_MUST_USE xd_schema_t *xd_reader_schema(const xd_reader_t *reader, xd_error_t **error);

@@ -73,6 +73,19 @@ fn the_header_for_cxx_is_taken_alone() {
     }
 }
 
+/// As a compiler for Windows: the classes use no function that is not declared there.
+#[test]
+fn the_headers_are_taken_without_what_windows_lacks() {
+    for (header, language) in [("crossdock.h", C99), ("crossdock.hpp", CXX17)] {
+        let text = format!("#include <{header}>\nint main(void) {{ return 0; }}\n");
+        let name = format!("windows-{}", header.replace('.', "-"));
+        match compiles(language, &name, &text, &["-D_WIN32".to_owned()]) {
+            Some(result) => result.unwrap_or_else(|why| panic!("{header}: {why}")),
+            None => return,
+        }
+    }
+}
+
 macro_rules! structs {
     ($($name:literal = $type:ty { $($field:literal = $path:tt),* $(,)? })*) => {{
         let mut text = String::new();

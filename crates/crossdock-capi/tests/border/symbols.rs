@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::prototypes::prototypes;
+use crate::prototypes::{header, prototypes};
 use crate::toolchain::{PACKAGE, shared_library, soname, succeeded};
 
 #[test]
@@ -16,6 +16,52 @@ fn every_function_of_the_header_is_exported_and_every_export_declared() {
     let exported: BTreeSet<String> =
         table.lines().filter_map(|line| line.rsplit(' ').next()).map(str::to_owned).collect();
     assert_eq!(declared, exported);
+}
+
+/// A library for Windows has neither; a test can build none, so it reads the sources.
+#[test]
+fn what_windows_lacks_is_not_declared_there() {
+    let lacks: BTreeSet<String> = ["channel", "descriptors", "set", "table/channel"]
+        .into_iter()
+        .flat_map(|module| {
+            let (folder, name) = module.rsplit_once('/').unwrap_or(("", module));
+            let parent = if folder.is_empty() { "lib.rs".into() } else { format!("{folder}/mod.rs") };
+            let only = format!("#[cfg(unix)]\npub mod {name};");
+            assert!(source(&parent).contains(&only), "{module} is compiled everywhere");
+            let text = source(&format!("{module}.rs"));
+            let names = text.split("extern \"C\" fn xd_").skip(1);
+            names.map(|rest| format!("xd_{}", rest.split('(').next().unwrap_or(rest))).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(lacks.len() > 30);
+
+    let (mut guarded, mut hidden) = (BTreeSet::new(), None);
+    let mut depth = 0;
+    for line in header().lines() {
+        match line.split_whitespace().next() {
+            Some("#ifdef" | "#ifndef" | "#if") => {
+                depth += 1;
+                hidden = hidden.or((line == "#ifndef _WIN32").then_some(depth));
+            }
+            Some("#endif") => {
+                hidden = hidden.filter(|&at| at != depth);
+                depth -= 1;
+            }
+            _ if hidden.is_some() => guarded.extend(declared_in(line)),
+            _ => {}
+        }
+    }
+    assert_eq!(guarded, lacks);
+}
+
+fn source(path: &str) -> String {
+    fs::read_to_string(Path::new(PACKAGE).join("src").join(path)).expect("a source")
+}
+
+/// The function that a declaration names which begins in this line.
+fn declared_in(line: &str) -> Option<String> {
+    let (head, _) = line.strip_prefix("XD_API ")?.split_once('(')?;
+    Some(head.rsplit([' ', '*']).next()?.to_owned())
 }
 
 #[test]
