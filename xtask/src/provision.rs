@@ -77,6 +77,13 @@ pub(crate) const DIST: Venv = Venv {
     what: "python3 with maturin, zig, cargo-zigbuild and auditwheel",
 };
 
+/// The environment that builds and runs tests for other platforms.
+pub(crate) const PLATFORMS_VENV: Venv = Venv {
+    folder: "venv-platforms",
+    requirements: "xtask/platforms/requirements.txt",
+    what: "python3 with zig and cargo-zigbuild",
+};
+
 /// The environment that builds the site.
 pub(crate) const SITE: Venv =
     Venv { folder: "venv-site", requirements: "docs/requirements.txt", what: "python3 with MkDocs" };
@@ -118,6 +125,7 @@ pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
 pub(crate) const PTX_VENV: Need = Need::Venv(&PTX);
 pub(crate) const SITE_VENV: Need = Need::Venv(&SITE);
 pub(crate) const DIST_VENV: Need = Need::Venv(&DIST);
+pub(crate) const FOR_PLATFORMS: Need = Need::Venv(&PLATFORMS_VENV);
 pub(crate) const DENY_VENV: Need = Need::Venv(&DENY);
 
 const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };

@@ -1,8 +1,8 @@
 //! Tests of another processor's programs under an emulator (qemu).
 //!
 //! `CROSSDOCK_EMULATOR` holds the command that starts such programs, and says that the tests are
-//! emulated. `CROSSDOCK_CC` holds the command that compiles C for that processor. Their words are
-//! separated by spaces.
+//! emulated. `CROSSDOCK_CC` holds the command that compiles C for that processor. Each word has a line
+//! of its own, since names of folders may contain spaces.
 
 use std::env;
 use std::process::Command;
@@ -35,7 +35,7 @@ pub fn c_compiler() -> Command {
 /// The command that a variable holds.
 fn words(variable: &str) -> Option<Command> {
     let text = env::var(variable).ok()?;
-    let mut words = text.split_whitespace();
+    let mut words = text.lines();
     let mut command = Command::new(words.next()?);
     command.args(words);
     Some(command)

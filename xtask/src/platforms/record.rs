@@ -1,4 +1,4 @@
-//! The record of the suite's last complete run, `docs/platforms.csv`, and the table in
+//! The record of the suite's last run of each platform, `docs/platforms.csv`, and the table in
 //! `docs/platforms.md` that is made of it.
 
 use std::fs;
@@ -8,6 +8,8 @@ use anyhow::{Context, Result};
 
 /// The columns of the table.
 pub(super) const PARTS: [&str; 5] = ["library tests", "C library", "command", "wheel", "gem"];
+
+const FILE: &str = "docs/platforms.csv";
 
 /// For each platform the state of each part, as the table shows it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,7 +29,21 @@ impl Record {
         ["platform,part,state\n".to_owned()].into_iter().chain(lines).collect()
     }
 
-    #[cfg(test)]
+    /// The record of the last run.
+    pub(super) fn read(root: &Path) -> Result<Self> {
+        let path = root.join(FILE);
+        let text = fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+        Self::from_csv(&text).with_context(|| format!("{FILE} has other lines than a record"))
+    }
+
+    /// Replaces the states of a platform.
+    pub(super) fn set(&mut self, target: &str, states: [String; PARTS.len()]) {
+        match self.0.iter_mut().find(|(name, _)| name == target) {
+            Some((_, old)) => *old = states,
+            None => self.0.push((target.to_owned(), states)),
+        }
+    }
+
     fn from_csv(text: &str) -> Option<Self> {
         let mut record = Self::default();
         for (number, line) in text.lines().skip(1).enumerate() {
@@ -60,10 +76,9 @@ impl Record {
         let page = root.join("docs/platforms.md");
         let text = fs::read_to_string(&page).with_context(|| format!("{} cannot be read", page.display()))?;
         let (before, _, after) = parts_of(&text).context("docs/platforms.md has no table of platforms")?;
-        for (path, text) in [
-            (root.join("docs/platforms.csv"), self.to_csv()),
-            (page, format!("{before}{}{after}", self.to_table())),
-        ] {
+        for (path, text) in
+            [(root.join(FILE), self.to_csv()), (page, format!("{before}{}{after}", self.to_table()))]
+        {
             fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
         }
         Ok(())
