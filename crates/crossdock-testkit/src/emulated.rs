@@ -1,8 +1,8 @@
 //! Tests of another processor's programs under an emulator (qemu).
 //!
 //! `CROSSDOCK_EMULATOR` holds the command that starts such programs, and says that the tests are
-//! emulated. `CROSSDOCK_CC` holds the command that compiles C for that processor. Each word has a line
-//! of its own, since names of folders may contain spaces.
+//! emulated. `CROSSDOCK_CC` holds the command that compiles C for that processor. Each word has a
+//! line of its own, since names of folders may contain spaces.
 
 use std::env;
 use std::process::Command;
