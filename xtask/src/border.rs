@@ -18,7 +18,7 @@ const INSTRUMENTS: &[(&str, &[&str])] = &[("", &[]), ("valgrind", PROGRAMS), ("a
 pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     // The arguments of the suite `test`, so that its build is reused.
     let features = Workspace::of(run)?.all_features()?;
-    run.exec(run.door.cargo_for_tests("test --workspace --no-run --test border").arg(&features))?;
+    run.exec(run.door.cargo("test --workspace --no-run --test border").arg(&features))?;
     let prefix = run.door.target.join("xtask/prefix");
     if prefix.exists() {
         fs::remove_dir_all(&prefix).with_context(|| format!("{} cannot be removed", prefix.display()))?;
@@ -31,7 +31,7 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     }
     for (instrument, filters) in INSTRUMENTS {
         run.step(if instrument.is_empty() { "plain" } else { instrument });
-        let mut command = run.door.cargo_for_tests("test --workspace --test border");
+        let mut command = run.door.cargo("test --workspace --test border");
         command.arg(&features);
         command.env("CROSSDOCK_PREFIX", &prefix).env("CROSSDOCK_INSTRUMENT", instrument);
         // Valgrind runs the programs that were built for the plain run.

@@ -211,10 +211,7 @@ pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
         let mut command = run.door.cargo("clippy --workspace --lib --bins");
         return run.exec(command.arg(features).args(["--", "-D", "warnings"]));
     }
-    // A whole run lints these in the build of the tests.
-    if run.door.incremental {
-        run.cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
-    }
+    run.cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
     // Only the library has features. In a build of the whole workspace it would have those that the
     // command needs.
     run.cargo("clippy --package crossdock --lib --no-default-features -- -D warnings")
@@ -269,8 +266,7 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
         bail!("`{unknown}` is for daily work, but there are no such tests");
     }
     // Selects the whole workspace either way, so that both build its crates with the same features.
-    let mut command =
-        run.door.cargo_for_tests(if nextest { "nextest run --workspace" } else { "test --workspace" });
+    let mut command = run.door.cargo(if nextest { "nextest run --workspace" } else { "test --workspace" });
     command.args(["--no-fail-fast", "--lib"]);
     if run.door.fast {
         command.args(DAILY.iter().flat_map(|name| ["--test", name]));
@@ -295,7 +291,7 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
 
 pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
     let features = Workspace::of(run)?.all_features()?;
-    run.exec(run.door.cargo_for_tests("test --doc --workspace").arg(features))?;
+    run.exec(run.door.cargo("test --doc --workspace").arg(features))?;
     run.expect_tests()
 }
 
@@ -314,10 +310,10 @@ pub(crate) fn programs(run: &mut Run<'_>) -> Result<PathBuf> {
     // A test of the command builds the command. With the arguments of the suite `test`, that build
     // is reused.
     let features = Workspace::of(run)?.all_features()?;
-    run.exec(run.door.cargo_for_tests("test --workspace --test command --no-run").arg(&features))?;
+    run.exec(run.door.cargo("test --workspace --test command --no-run").arg(&features))?;
     // `cargo test` would build the tests in the example, of which there are none.
-    run.exec(run.door.cargo_for_tests("build --workspace --example member").arg(&features))?;
-    run.exec(&mut run.door.cargo_for_tests("build --package crossdock-mock-cuda"))?;
+    run.exec(run.door.cargo("build --workspace --example member").arg(&features))?;
+    run.cargo("build --package crossdock-mock-cuda")?;
     Ok(run.door.target.join("debug"))
 }
 
@@ -394,7 +390,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
 
     // The arguments of the suite `test`, so that its build is reused.
     let features = Workspace::of(run)?.all_features()?;
-    let mut build = run.door.cargo_for_tests("test --workspace --no-run --message-format=json");
+    let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
     let messages = run.stdout(build.arg(features))?;
     let (mut chains, mut listed) = (Vec::new(), Vec::new());
     for (target, filters) in UNDER_VALGRIND {

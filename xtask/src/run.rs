@@ -33,8 +33,7 @@ pub(crate) struct Door {
     /// The subset of daily work, within the suites that run.
     pub(crate) fast: bool,
     /// Whether builds are incremental, which makes the first one up to half as long again. Other
-    /// builds omit line tables, too, which take a seventh of their time, and lint what they build
-    /// for tests ([`Door::cargo_for_tests`]).
+    /// builds omit line tables, too, which take a seventh of their time.
     pub(crate) incremental: bool,
 }
 
@@ -52,16 +51,6 @@ impl Door {
         command.env("CARGO_TERM_COLOR", "never").env("CARGO_TARGET_DIR", &self.target);
         if !self.incremental {
             command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
-        }
-        command
-    }
-
-    /// [`Door::cargo`] for the build of the tests, which several suites share. In a whole run it
-    /// lints the workspace: a check of its own would compile each crate once more.
-    pub(crate) fn cargo_for_tests(&self, args: &str) -> Command {
-        let mut command = self.cargo(args);
-        if !self.incremental {
-            Self::lint(&mut command);
         }
         command
     }
