@@ -36,7 +36,7 @@ ELEMENTS(elements_4, u32, swapped_u32)
 ELEMENTS(elements_8, u64, swapped_u64)
 ELEMENTS(elements_16, u128, NOT_SWAPPED)
 
-/* The innermost loop counts words; `width` is the distance in the source between the bytes of a word. */
+/* The innermost loop counts words. */
 KERNEL void words(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, const Job job)
 {
     u8 held[AT_ONCE][4];
@@ -55,7 +55,8 @@ KERNEL void words(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, con
     UNROLL
     for (u32 k = 0; k < AT_ONCE; k += 1) {
         if (first + k * ITEMS < job.count)
-            *(GLOBAL u32 *)(to + places[k]) = (u32)held[k][0] | (u32)held[k][1] << 8 | (u32)held[k][2] << 16 | (u32)held[k][3] << 24;
+            *(GLOBAL u32 *)(to + places[k]) =
+                (u32)held[k][0] | (u32)held[k][1] << 8 | (u32)held[k][2] << 16 | (u32)held[k][3] << 24;
     }
 }
 

@@ -132,7 +132,7 @@ typedef struct {
     u64 to;
     /* An element of up to 16 bytes. */
     u64 pattern[2];
-    /* The size in bytes of an element, or of a run. */
+    /* The size in bytes of an element, or of a run; of `words`, the distance in the source between the bytes of a word. */
     u64 width;
     /* The number of steps of all loops, fewer than 2^31; the number of loops, the innermost first. */
     u32 count;
