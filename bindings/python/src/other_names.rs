@@ -95,14 +95,7 @@ pub(crate) fn make_base(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         doc: ptr::null(),
         closure: ptr::without_provenance_mut(index),
     };
-    let end = ffi::PyGetSetDef {
-        name: ptr::null(),
-        get: None,
-        set: None,
-        doc: ptr::null(),
-        closure: ptr::null_mut(),
-    };
-    let attributes = names().enumerate().map(attribute).chain([end]);
+    let attributes = names().enumerate().map(attribute).chain([ffi::PyGetSetDef::default()]);
     let attributes = Vec::leak(attributes.collect()).as_mut_ptr();
     let dir = ffi::PyMethodDef {
         ml_name: c"__dir__".as_ptr(),

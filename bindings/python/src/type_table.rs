@@ -38,13 +38,7 @@ pub(crate) fn slots<T: TypeTable>() -> [ffi::PyType_Slot; 2] {
         let closure = ptr::without_provenance_mut(index);
         ffi::PyGetSetDef { name: name.as_ptr(), get: Some(get::<T>), set: None, doc: doc.as_ptr(), closure }
     };
-    let end = ffi::PyGetSetDef {
-        name: ptr::null(),
-        get: None,
-        set: None,
-        doc: ptr::null(),
-        closure: ptr::null_mut(),
-    };
+    let end = ffi::PyGetSetDef::default();
     let attributes: Vec<_> = T::ATTRIBUTES.iter().enumerate().map(attribute).chain([end]).collect();
     let method =
         |(&(name, _, doc), &call): (&(&'static CStr, Method, &'static CStr), &Call)| ffi::PyMethodDef {
