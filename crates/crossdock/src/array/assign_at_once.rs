@@ -30,6 +30,30 @@ impl DArray {
         Some(source.check_fault())
     }
 
+    /// [`DArray::assign`] of a few contiguous numbers of another dtype, if neither a lease nor the
+    /// overlap takes more than a few loads and two atomic steps. `None` in all other cases, and if
+    /// a number does not fit: then any of the others may have been written.
+    #[inline(never)]
+    pub(super) fn assign_numbers(&self, source: &Self, casting: Casting) -> Option<Result<()>> {
+        let len = self.layout().same_run_as(source.layout())?;
+        if len > kernel::SMALL_NUMBERS {
+            return None;
+        }
+        let (from, to) = (source.dtype().as_scalar()?, self.dtype().as_scalar()?);
+        let nbytes = [len * to.itemsize(), len * from.itemsize()];
+        if !self.is_apart_at_once(source, [0; 2], nbytes) {
+            return None;
+        }
+        let (_ours, _theirs) =
+            (self.raw.brief_lease(LeaseKind::Share)?, source.raw.brief_lease(LeaseKind::Pin)?);
+        let (src, dst) = (source.as_ptr(), self.as_ptr().cast_mut());
+        // SAFETY: 1. `same_run_as`: the `len` numbers from element 0 on are the elements of the
+        // source (DArray 1), under the Pin lease `_theirs`; 2. and those of this array, under the
+        // Share lease `_ours`; 3. no byte belongs to both (`is_apart_at_once`).
+        let whole = unsafe { kernel::cast_small_run(src, from, dst, to, len, casting) };
+        whole.then(|| source.check_fault())
+    }
+
     /// [`DArray::assign`] between direct arrays on the host, if neither a lease nor the overlap
     /// takes more than a few loads and two atomic steps. `None`, with nothing written, in all other
     /// cases.
@@ -74,5 +98,46 @@ impl DArray {
     fn operand_at(&self, low: isize, nbytes: usize) -> OverlapOperand<'_> {
         let start = self.as_ptr().addr().wrapping_add_signed(low);
         OverlapOperand { header: self.raw().handle().header(), extent: Extent::of_host(start, nbytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Array;
+    use crate::array::DArray;
+    use crate::element::DType;
+    use crate::kernel::Casting;
+    use crate::layout::Order;
+    use crate::memory::copied_bytes_here;
+
+    #[test]
+    fn few_numbers_are_converted_as_by_hand_and_their_bytes_are_counted() {
+        for len in [0, 1, 5, 16, 64, 100, 1000] {
+            let numbers: Vec<u8> = (0..len).map(|index| (index * 7 % 251) as u8).collect();
+            let source = DArray::from(Array::from_vec(numbers.clone(), [len]).unwrap());
+            let target = DArray::zeros(DType::F32, &[len], Order::RowMajor).unwrap();
+            let before = copied_bytes_here();
+            target.assign(&source, Casting::Checked).unwrap();
+            assert_eq!(copied_bytes_here() - before, 4 * len as u64);
+            let floats: Array<f32, 1> = target.try_into().unwrap();
+            assert!(
+                floats.read().unwrap().iter().zip(&numbers).all(|(&got, &number)| got == f32::from(number))
+            );
+        }
+    }
+
+    #[test]
+    fn few_numbers_are_refused_as_many_are() {
+        let wide = Array::from_vec(vec![1.5_f64, 1e300, 2.5], [3]).unwrap();
+        let target = DArray::zeros(DType::F32, &[3], Order::RowMajor).unwrap();
+        let error = target.assign(&wide.into(), Casting::Checked).unwrap_err();
+        assert!(error.is_value() && error.to_string().starts_with("element [1]: "), "{error}");
+        let source = DArray::from(Array::from_vec(vec![1_u8, 2, 3], [3]).unwrap());
+        let (buffer, _) = source.buffer().unwrap();
+        let writing = buffer.write().unwrap();
+        assert!(target.assign(&source, Casting::Checked).unwrap_err().is_conflict());
+        drop(writing);
+        target.assign(&source, Casting::Checked).unwrap();
+        assert_eq!(target.get(&[2]).unwrap().as_f64(), Some(3.0));
     }
 }

@@ -57,10 +57,6 @@ impl FloatFormat {
         })
     }
 
-    pub(crate) const fn exponent_bits(self) -> u32 {
-        self.exponent_bits
-    }
-
     pub(crate) const fn mantissa_bits(self) -> u32 {
         self.mantissa_bits
     }

@@ -26,7 +26,7 @@ mod records;
 mod round;
 pub(crate) mod threads;
 
-pub(crate) use cast::{cast, turns_in_place};
+pub(crate) use cast::{SMALL_NUMBERS, cast, cast_small_run, turns_in_place};
 pub use casting::Casting;
 pub(crate) use copy::{SMALL_RUN, StridedWalk, copy, copy_small_run, gather, load_bytes};
 pub(crate) use equal::{ComparedArray, EqualityRule, first_difference};

@@ -23,6 +23,29 @@ impl Layout {
         }
         is_one_run.then_some(nbytes)
     }
+
+    /// The number of elements, if both layouts have the same shape and are C-contiguous
+    /// (row-major), with at most `INLINE_RANK` axes and with item sizes of their own. `None` in all
+    /// other cases.
+    #[inline]
+    pub(crate) fn same_run_as(&self, other: &Self) -> Option<usize> {
+        let (own, others) = (self.inline_axes()?, other.inline_axes()?);
+        if own.rank() != others.rank() {
+            return None;
+        }
+        // Layout 2: the product of the lengths that are not 0 fits, in bytes of either.
+        let (mut nbytes, mut other_nbytes, mut count) = (self.itemsize(), other.itemsize(), 1_usize);
+        let mut is_one_run = true;
+        for axis in (0..own.rank()).rev() {
+            let ((len, stride), (other_len, other_stride)) = (own.axis(axis), others.axis(axis));
+            let chains = stride == nbytes as isize && other_stride == other_nbytes as isize;
+            is_one_run &= len == other_len && (chains || len == 1);
+            nbytes = nbytes.wrapping_mul(len);
+            other_nbytes = other_nbytes.wrapping_mul(len);
+            count = count.wrapping_mul(len);
+        }
+        is_one_run.then_some(count)
+    }
 }
 
 #[cfg(test)]
@@ -44,6 +67,30 @@ mod tests {
         // The stride of an axis of length 1 does not count.
         assert_eq!(run((&[1, 3], &[99, 4]), (&[1, 3], &[-7, 4]), [4, 4]), Some(12));
         assert_eq!(run((&[0, 3], &[12, 4]), (&[0, 3], &[12, 4]), [4, 4]), Some(0));
+    }
+
+    #[test]
+    fn runs_of_two_item_sizes_have_as_many_elements() {
+        let layout =
+            |shape: &[usize], strides: &[isize], itemsize| Layout::new(shape, strides, itemsize).unwrap();
+        let floats = layout(&[2, 3], &[12, 4], 4);
+        assert_eq!(floats.same_run_as(&layout(&[2, 3], &[3, 1], 1)), Some(6));
+        assert_eq!(layout(&[2, 3], &[3, 1], 1).same_run_as(&floats), Some(6));
+        assert_eq!(floats.same_run_as(&floats), Some(6));
+        assert_eq!(layout(&[], &[], 8).same_run_as(&layout(&[], &[], 2)), Some(1));
+        assert_eq!(layout(&[1, 3], &[99, 4], 4).same_run_as(&layout(&[1, 3], &[-7, 8], 8)), Some(3));
+        assert_eq!(layout(&[0, 3], &[12, 4], 4).same_run_as(&layout(&[0, 3], &[3, 1], 1)), Some(0));
+        for other in [
+            layout(&[2, 3], &[4, 1], 1),
+            layout(&[2, 3], &[1, 2], 1),
+            layout(&[2, 3], &[3, 0], 1),
+            layout(&[2, 3], &[-3, 1], 1),
+            layout(&[3, 2], &[2, 1], 1),
+            layout(&[6], &[1], 1),
+        ] {
+            assert_eq!(floats.same_run_as(&other), None, "{other:?}");
+            assert_eq!(other.same_run_as(&floats), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!                 bytes swapped · narrow floats decoded · numbers converted · encoded · bytes swapped
 //! ```
 //!
-//! Loops over blocks convert numbers; [`plan`] chooses the loops. Parts of records and sub-arrays
+//! Contiguous numbers of common pairs are converted by one loop ([`direct`]); loops over blocks
+//! convert all others, and [`plan`] chooses these loops. Parts of records and sub-arrays
 //! are strided arrays themselves, and each is converted as one. Everything else is converted
 //! element by element through [`Value`](crate::element::Value), which also describes an element
 //! that does not fit.
@@ -15,6 +16,7 @@
 #[cfg(target_arch = "x86_64")]
 mod by_64;
 mod by_value;
+mod direct;
 mod narrow;
 mod number;
 mod plan;
@@ -26,8 +28,9 @@ mod tests;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+pub(crate) use self::direct::DirectCast;
 pub(crate) use self::plan::CastPlan;
-use crate::element::{DType, DTypeKind, Record, SubArray};
+use crate::element::{DType, DTypeKind, Record, Scalar, SubArray};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::block::{BlockReader, LaneBlock, STREAMED, Writer};
 use crate::kernel::cpu::Level;
@@ -70,6 +73,39 @@ pub(crate) unsafe fn cast(
     // SAFETY: clauses 1 to 4 of `# Safety`: the pointers, the layouts and the dtypes are passed on
     // unchanged.
     unsafe { cast.run(src, from, from_layout, dst, to, to_layout) }
+}
+
+/// The most numbers of a run that [`cast_small_run`] converts.
+pub(crate) const SMALL_NUMBERS: usize = 1 << 16;
+
+/// Converts `len` contiguous numbers, at most [`SMALL_NUMBERS`], by one loop, and counts the bytes
+/// that it wrote. Returns `false` if there is no loop for them, or if a number does not fit: then
+/// any of the others may have been written.
+///
+/// # Safety
+///
+/// 1. `len` numbers of the dtype `from` at `src` may be loaded racily.
+/// 2. `len` numbers of the dtype `to` at `dst` may be stored racily.
+/// 3. The two do not overlap.
+#[inline]
+pub(crate) unsafe fn cast_small_run(
+    src: *const u8,
+    from: Scalar,
+    dst: *mut u8,
+    to: Scalar,
+    len: usize,
+    casting: Casting,
+) -> bool {
+    // SAFETY: clause 1 of `new`: `Level::current` is a level of this CPU.
+    let Some(direct) = (unsafe { DirectCast::new(from, to, casting, Level::current()) }) else {
+        return false;
+    };
+    // SAFETY: clauses 1 to 3 of `# Safety`: `len` numbers at both pointers, apart.
+    let whole = unsafe { direct.run_here(src, dst, len) };
+    if whole {
+        count_copied(len * to.itemsize());
+    }
+    whole
 }
 
 /// The most elements of a block where much is read, and less is written: while one block is
@@ -157,6 +193,16 @@ impl Cast {
         }
         match (from.kind(), to.kind()) {
             (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => {
+                // SAFETY: clause 1 of `new`: Cast 1: the level is available.
+                let direct = unsafe { DirectCast::new(source, target, self.casting, self.level) };
+                if let Some(direct) = direct
+                    && direct.suits(to_layout.nbytes())
+                    && is_one_run(from_layout, to_layout)
+                    // SAFETY: clauses 1 to 3 of `cast`: both arrays are contiguous, in one order.
+                    && unsafe { direct.run(src, dst, to_layout.len()) }
+                {
+                    return Ok(None);
+                }
                 // SAFETY: clause 1 of `new`: Cast 1: the level is available.
                 if let Some(plan) = unsafe { CastPlan::new(source, target, self.casting, self.level) } {
                     let numbers = NumberCast { plan: &plan, from, to, level: self.level };
@@ -262,6 +308,12 @@ pub(crate) fn turns_in_place(dtype: &DType) -> bool {
             apart && record.fields().iter().all(|field| turns_in_place(field.dtype()))
         }
     }
+}
+
+/// Whether both arrays are contiguous, in the same order.
+fn is_one_run(from: &Layout, to: &Layout) -> bool {
+    let both = |order| from.is_contiguous(order) && to.is_contiguous(order);
+    both(Order::RowMajor) || both(Order::ColumnMajor)
 }
 
 /// Whether both have the same fields and items; their scalars may differ.

@@ -10,19 +10,18 @@ use crate::kernel::cast::table::DecodeTable;
 const INFINITE: u32 = 0x7f80_0000;
 
 /// The constants with which the loops encode a float format.
+///
+/// A magnitude is rounded by one addition: a power of two is added whose last bit is the last bit
+/// of the result. The sum's lower bits are then the result's mantissa, with the implicit bit.
 #[derive(Clone, Copy)]
 pub(super) struct Narrow {
+    /// The greatest magnitude that is told apart, as bits of an `f32`: the next power of two where
+    /// the format has an infinity, or the greatest number.
+    pub(super) most: u32,
+    /// The least normal number, as bits of an `f32`: smaller numbers are rounded at its last bit.
+    pub(super) least: u32,
     /// How many bits of the mantissa of an `f32` are dropped.
     pub(super) dropped: u32,
-    /// The difference of the exponent biases, shifted into place.
-    pub(super) rebias: u32,
-    /// The least normal number, as bits of an `f32`; 0 where an `f32` has the same subnormal
-    /// numbers.
-    pub(super) least_normal: u32,
-    /// The power of two whose addition to a subnormal number rounds it.
-    pub(super) magic: u32,
-    /// The pattern for values that are too large: infinity, or the greatest number.
-    pub(super) greatest: u32,
     /// The pattern of NaN, or of 0 in a format without NaN.
     pub(super) nan: u32,
     /// The position of the sign bit.
@@ -32,28 +31,15 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
-    pub(super) const NONE: Self = Self {
-        dropped: 0,
-        rebias: 0,
-        least_normal: 0,
-        magic: 0,
-        greatest: 0,
-        nan: 0,
-        sign: 0,
-        signed_zero: false,
-    };
+    pub(super) const NONE: Self = Self { most: 0, least: 0, dropped: 0, nan: 0, sign: 0, signed_zero: false };
 
     fn of(format: FloatFormat) -> Self {
-        let dropped = 23 - format.mantissa_bits();
-        let power = |exponent: i32| ((exponent + 127) as u32) << 23;
-        let as_wide = format.exponent_bits() == 8;
-        let infinity = u32::from(format.flavour() == Flavour::Ieee);
+        let greatest = (format.decode(format.max_finite()) as f32).to_bits();
+        let has_infinity = format.flavour() == Flavour::Ieee;
         Self {
-            dropped,
-            rebias: ((127 - format.bias()) as u32) << format.mantissa_bits(),
-            least_normal: if as_wide { 0 } else { power(1 - format.bias()) },
-            magic: if as_wide { 0 } else { power(1 - format.bias() + dropped as i32) },
-            greatest: u32::from(format.max_finite()) + infinity,
+            most: if has_infinity { (greatest & INFINITE) + (1 << 23) } else { greatest },
+            least: ((128 - format.bias()).max(1) as u32) << 23,
+            dropped: 23 - format.mantissa_bits(),
             nan: format.nan().unwrap_or(0).into(),
             sign: format.sign().trailing_zeros(),
             signed_zero: format.flavour() != Flavour::NanIsNegativeZero,
@@ -64,13 +50,12 @@ impl Narrow {
     fn encode(&self, value: f32) -> u32 {
         let bits = value.to_bits();
         let magnitude = bits & 0x7fff_ffff;
-        let odd = magnitude.wrapping_shr(self.dropped) & 1;
-        let below_half = 1_u32.wrapping_shl(self.dropped.wrapping_sub(1)).wrapping_sub(1);
-        let normal = (magnitude + below_half + odd).wrapping_shr(self.dropped).wrapping_sub(self.rebias);
-        let subnormal =
-            (f32::from_bits(magnitude) + f32::from_bits(self.magic)).to_bits().wrapping_sub(self.magic);
-        let rounded = if magnitude < self.least_normal { subnormal } else { normal };
-        let rounded = rounded.min(self.greatest);
+        let most = magnitude.min(self.most);
+        let exponent = (most & INFINITE).max(self.least);
+        let power = exponent.wrapping_add(self.dropped << 23);
+        let sum = (f32::from_bits(most) + f32::from_bits(power)).to_bits();
+        let mantissa = sum.wrapping_sub(power);
+        let rounded = mantissa.wrapping_add((exponent - self.least).wrapping_shr(self.dropped));
         let signed = self.signed_zero | (rounded != 0);
         let sign = if signed { (bits >> 31).wrapping_shl(self.sign) } else { 0 };
         if magnitude > INFINITE { self.nan } else { rounded | sign }
@@ -80,7 +65,9 @@ impl Narrow {
     fn lost(format: FloatFormat) -> StepArgs {
         let max = u32::from(format.max_finite());
         let narrow = Self::of(format);
-        let tie = (max + narrow.rebias).wrapping_shl(narrow.dropped) + (1 << (narrow.dropped - 1));
+        // The greatest number, and a half of the step to the next one.
+        let greatest = (format.decode(format.max_finite()) as f32).to_bits();
+        let tie = greatest + (1 << (narrow.dropped - 1));
         // A tie goes to the even pattern.
         let low = tie + u32::from(max % 2 == 0);
         let high = match format.flavour() {
@@ -262,43 +249,50 @@ pub(super) mod half_by_cpu {
     use crate::kernel::block::LaneBlock;
     use crate::kernel::cast::step::StepArgs;
 
-    /// As [`FromHalf`](super::FromHalf), eight lanes at a time. The block has room for the lanes
-    /// beyond `len`.
+    /// As [`FromHalf`](super::FromHalf), eight lanes.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    pub(crate) fn from_eight(half: [u16; 8]) -> [f32; 8] {
+        let (sign, nan) = (_mm256_set1_ps(-0.0), _mm256_set1_ps(f32::NAN));
+        // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a value of `__m128i`.
+        let value = _mm256_cvtph_ps(unsafe { std::mem::transmute::<[u16; 8], __m128i>(half) });
+        let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
+        let plain = _mm256_or_ps(_mm256_and_ps(value, sign), nan);
+        let value = _mm256_blendv_ps(value, plain, is_nan);
+        // SAFETY: both types have 32 bytes, and every pattern of 32 bytes is a value of `[f32; 8]`.
+        unsafe { std::mem::transmute::<__m256, [f32; 8]>(value) }
+    }
+
+    /// As [`ToNarrow16`](super::ToNarrow16) for `binary16`, eight lanes.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    pub(crate) fn to_eight(value: [f32; 8]) -> [u16; 8] {
+        // SAFETY: both types have 32 bytes, and every pattern of 32 bytes is a value of `__m256`.
+        let value = unsafe { std::mem::transmute::<[f32; 8], __m256>(value) };
+        let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
+        let value = _mm256_blendv_ps(value, _mm256_set1_ps(f32::NAN), is_nan);
+        let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
+        // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a value of `[u16; 8]`.
+        unsafe { std::mem::transmute::<__m128i, [u16; 8]>(half) }
+    }
+
+    /// [`from_eight`] of a block, which has room for the lanes beyond `len`.
     #[target_feature(enable = "avx2,f16c")]
     pub(crate) fn from_half(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let len = len.next_multiple_of(8);
         let (src, dst) = (src.lanes::<[u16; 8]>(len / 8), dst.lanes_mut::<[f32; 8]>(len / 8));
-        let (sign, nan) = (_mm256_set1_ps(-0.0), _mm256_set1_ps(f32::NAN));
         for (to, from) in dst.iter_mut().zip(src) {
-            // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a value of
-            // `__m128i`.
-            let value = _mm256_cvtph_ps(unsafe { std::mem::transmute::<[u16; 8], __m128i>(*from) });
-            let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
-            let plain = _mm256_or_ps(_mm256_and_ps(value, sign), nan);
-            let value = _mm256_blendv_ps(value, plain, is_nan);
-            // SAFETY: both types have 32 bytes, and every pattern of 32 bytes is a value of
-            // `[f32; 8]`.
-            *to = unsafe { std::mem::transmute::<__m256, [f32; 8]>(value) };
+            *to = from_eight(*from);
         }
     }
 
-    /// As [`ToNarrow16`](super::ToNarrow16) for `binary16`, eight lanes at a time. The block has
-    /// room for the lanes beyond `len`.
+    /// [`to_eight`] of a block, which has room for the lanes beyond `len`.
     #[target_feature(enable = "avx2,f16c")]
     pub(crate) fn to_half(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let len = len.next_multiple_of(8);
         let (src, dst) = (src.lanes::<[f32; 8]>(len / 8), dst.lanes_mut::<[u16; 8]>(len / 8));
-        let nan = _mm256_set1_ps(f32::NAN);
         for (to, from) in dst.iter_mut().zip(src) {
-            // SAFETY: both types have 32 bytes, and every pattern of 32 bytes is a value of
-            // `__m256`.
-            let value = unsafe { std::mem::transmute::<[f32; 8], __m256>(*from) };
-            let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
-            let value = _mm256_blendv_ps(value, nan, is_nan);
-            let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
-            // SAFETY: both types have 16 bytes, and every pattern of 16 bytes is a value of
-            // `[u16; 8]`.
-            *to = unsafe { std::mem::transmute::<__m128i, [u16; 8]>(half) };
+            *to = to_eight(*from);
         }
     }
 }

@@ -291,11 +291,11 @@ impl CastPlan {
             match kind {
                 #[cfg(target_arch = "x86_64")]
                 ScalarKind::Float16 if self.level == Level::Avx512 => {
-                    self.add(CastStep::Map(by_64::to_half, StepArgs::NONE, Grows::Same));
+                    self.add(CastStep::Map(by_64::to_halves, StepArgs::NONE, Grows::Same));
                 }
                 #[cfg(target_arch = "x86_64")]
                 ScalarKind::BFloat16 if self.level == Level::Avx512 => {
-                    self.add(CastStep::Map(by_64::to_brain, StepArgs::NONE, Grows::Same));
+                    self.add(CastStep::Map(by_64::to_brains, StepArgs::NONE, Grows::Same));
                 }
                 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
                 ScalarKind::Float16 if self.level > Level::Baseline => {
@@ -306,7 +306,7 @@ impl CastPlan {
                 _ if powers => self.push::<PowerOfTwo>(StepArgs::NONE),
                 #[cfg(target_arch = "x86_64")]
                 _ if self.level == Level::Avx512 => {
-                    self.add(CastStep::Map(by_64::to_narrow8, format.encode, Grows::Same));
+                    self.add(CastStep::Map(by_64::to_bytes, format.encode, Grows::Same));
                 }
                 _ => self.push::<ToNarrow8>(format.encode),
             }
