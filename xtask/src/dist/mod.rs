@@ -7,14 +7,14 @@
 //! made here.
 
 mod archives;
-mod arm;
 mod builders;
+mod cpython;
 mod crates;
 pub(crate) mod licences;
 mod manifest;
 mod mounts;
-mod musl;
 mod natives;
+mod pythons;
 mod root;
 mod sbom;
 mod source;
@@ -69,19 +69,19 @@ const KINDS: &[Kind] = &[
         name: "wheel-aarch64",
         what: "the wheel for glibc 2.28 on aarch64",
         make: wheels::aarch64,
-        tried: Some(arm::wheel),
+        tried: Some(pythons::aarch64),
     },
     Kind {
         name: "wheel-musl",
         what: "the wheel for musl on x86-64",
         make: wheels::musl,
-        tried: Some(musl::wheel),
+        tried: Some(pythons::musl),
     },
     Kind {
         name: "wheel-musl-aarch64",
         what: "the wheel for musl on aarch64",
         make: wheels::musl_aarch64,
-        tried: None,
+        tried: Some(pythons::musl_aarch64),
     },
     Kind {
         name: "gem",
@@ -173,11 +173,15 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kind>> {
     Ok(KINDS.iter().filter(is_chosen).collect())
 }
 
-/// Makes the artefacts in an empty folder, so that none of an earlier run stays beside them.
+/// Makes the artefacts. Those of an earlier run stay only beside named ones, and only if they are of
+/// the same commit and builds.
 fn make_into(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     let kinds = chosen(names)?;
     provision::ensure(run, &[CC, CXX, DIST_VENV, RUBY, RAKE, RUBY_HEADERS, LIBCLANG])?;
-    empty(&dist.out)?;
+    if names.is_empty() || !manifest::fits(run, dist)? {
+        empty(&dist.out)?;
+    }
+    manifest::remove(dist)?;
     for kind in kinds {
         run.step(kind.name);
         (kind.make)(run, dist).with_context(|| format!("{} ({})", kind.name, kind.what))?;
@@ -287,12 +291,19 @@ impl Dist {
 
     /// Has a command compile for a platform whose standard library is not installed: it is built of
     /// its sources by the compiler that comes with them.
-    fn prepare_cross(&self, run: &mut Run<'_>, command: &mut Command, flags: &[&str]) -> Result<()> {
+    fn prepare_cross(
+        &self,
+        run: &mut Run<'_>,
+        command: &mut Command,
+        target: &str,
+        flags: &[&str],
+    ) -> Result<()> {
         let compiler = platforms::compiler(run)?;
         command.env("RUSTC", compiler).env("RUSTC_BOOTSTRAP", "1");
-        // That compiler has no startup objects for musl: zig brings its own.
-        let flags: Vec<_> = ["-Clink-self-contained=no"].into_iter().chain(flags.iter().copied()).collect();
-        self.prepare_with(command, &flags);
+        // That compiler has no startup objects for musl: zig brings its own. For glibc no compiler
+        // has any, and the flag is refused.
+        let startup: &[&str] = if target.ends_with("-musl") { &["-Clink-self-contained=no"] } else { &[] };
+        self.prepare_with(command, &[startup, flags].concat());
         Ok(())
     }
 

@@ -44,7 +44,7 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let options = format!("build --locked --profile dist --package crossdock-cli --target {STATIC}");
     let mut build = dist.door.command("cargo-zigbuild", &options);
     build.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=panic-unwind,optimize_for_size"]);
-    dist.prepare_cross(run, &mut build, &["-Ctarget-feature=+crt-static"])?;
+    dist.prepare_cross(run, &mut build, STATIC, &["-Ctarget-feature=+crt-static"])?;
     mounts::exec(run, dist, &mut build)?;
     let program = dist.build.join(STATIC).join("dist/crossdock");
     let nbytes = fs::metadata(&program)?.len();

@@ -80,7 +80,9 @@ impl Root {
     fn unpacked(run: &mut Run<'_>, dist: &Dist, packed: &Path) -> Result<Self> {
         let folder = dist.staging("root")?;
         run.exec(dist.door.command("tar", "--numeric-owner -xf").arg(packed).arg("-C").arg(&folder))?;
-        fs::create_dir_all(folder.join("dev/shm"))?;
+        for folder in ["dev/shm", "proc", "tmp"].map(|name| folder.join(name)) {
+            fs::create_dir_all(folder)?;
+        }
         Self { folder }.with_data(dist)
     }
 
@@ -133,12 +135,30 @@ impl Root {
         Ok(folder)
     }
 
+    /// What programs find in each system that start processes, where no package has brought it.
+    pub(super) fn make_devices(&self, run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+        fs::create_dir_all(self.folder.join("dev/shm"))?;
+        let null = self.folder.join("dev/null");
+        if null.exists() {
+            return Ok(());
+        }
+        run.exec(dist.door.command("mknod", "--mode=666").arg(null).args(["c", "1", "3"]))
+    }
+
     /// A script in the root, with processes and mounts of its own.
     pub(super) fn command(&self, dist: &Dist, script: &str) -> Command {
         self.command_with(dist, &[], script)
     }
 
-    /// Likewise, with folders of this machine, each mounted read-only at a path of the root.
+    /// A program in the root, likewise, where the root may have no shell of this processor.
+    pub(super) fn program(&self, dist: &Dist, words: &[&str]) -> Command {
+        let mut command = dist.door.command("unshare", "--mount --pid --fork --mount-proc=/proc --root");
+        command.arg(&self.folder).args(["--wd", "/trial", "--"]).args(words);
+        with_plain_variables(&mut command);
+        command
+    }
+
+    /// A script, with folders of this machine, each mounted read-only at a path of the root.
     pub(super) fn command_with(&self, dist: &Dist, lent: &[(&Path, &str)], script: &str) -> Command {
         let mut command = dist.door.command("unshare", "--mount --pid --fork");
         command.arg(format!("--mount-proc={}", self.folder.join("proc").display()));
@@ -146,10 +166,15 @@ impl Root {
         command.arg(&self.folder).arg(format!("cd /trial; {script}"));
         let lent = lent.iter().flat_map(|(folder, path)| [folder.as_os_str(), OsStr::new(path)]);
         command.args(lent);
-        command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        command.env("HOME", "/root").env("LANG", "C.UTF-8");
+        with_plain_variables(&mut command);
         command
     }
+}
+
+/// Gives a command the variables of a new system, and none of this one.
+fn with_plain_variables(command: &mut Command) {
+    command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("HOME", "/root").env("LANG", "C.UTF-8");
 }
 
 /// Mounts folders below a root, and runs a script there: the root, the script, and the folders in

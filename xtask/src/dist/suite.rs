@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::{Result, ensure};
 
-use super::{Dist, KINDS, make_into, try_all};
+use super::{Dist, KINDS, make_into, manifest, try_all};
 use crate::run::Run;
 
 /// A linter of workflows, of the registry of Node's packages.
@@ -37,7 +37,8 @@ fn again(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let again = dist.elsewhere(&run.door.target.join("dist-again"));
     make_into(run, &again, &[])?;
     ensure!(dist.names()? == again.names()?, "two runs make other artefacts");
-    for name in dist.names()? {
+    // With the checksums and the manifest.
+    for name in dist.names()?.into_iter().chain(manifest::NAMES.map(str::to_owned)) {
         let is_same = fs::read(dist.out.join(&name))? == fs::read(again.out.join(&name))?;
         ensure!(
             is_same,

@@ -62,12 +62,7 @@ pub(super) fn names_no_path(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Re
 /// one that fits.
 pub(super) fn wheel(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::debian(run, dist, PLAIN)?;
-    let packages = root.new_folder("packages")?;
-    let names = dist.names()?;
-    for wheel in names.iter().filter(|name| name.ends_with(".whl")) {
-        fs::copy(dist.out.join(wheel), packages.join(wheel))?;
-    }
-    download_numpy(run, dist, &packages)?;
+    offer_wheels(run, dist, "manylinux_2_28_x86_64", &root.new_folder("packages")?)?;
     fs::write(root.trial().join("program.py"), example(dist, "README.md", "python")?)?;
     let install = "python3 -m venv /venv; \
                    /venv/bin/pip install --quiet --no-index --find-links packages crossdock numpy";
@@ -84,26 +79,18 @@ fn numpy(dist: &Dist) -> Result<String> {
     Ok(numpy.context("NumPy is pinned")?.to_owned())
 }
 
-/// Installs NumPy and the wheel into a folder, for the CPython 3.11 of another platform. Of all
-/// wheels, pip chooses the one that fits.
-pub(super) fn install_for(run: &mut Run<'_>, dist: &Dist, platform: &str, folder: &Path) -> Result<()> {
+/// Puts all wheels that were made into a folder, and NumPy's for CPython 3.11 on a platform: pip is to
+/// choose the ones that fit.
+pub(super) fn offer_wheels(run: &mut Run<'_>, dist: &Dist, platform: &str, folder: &Path) -> Result<()> {
+    for wheel in dist.names()?.iter().filter(|name| name.ends_with(".whl")) {
+        fs::copy(dist.out.join(wheel), folder.join(wheel))?;
+    }
     let options = format!(
-        "-m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --platform {platform} \
-         --python-version 3.11 --implementation cp --abi cp311 --abi abi3 --target"
+        "-m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --platform {platform} \
+         --python-version 3.11 --implementation cp --abi cp311 --dest"
     );
-    let python = DIST.python(&dist.door);
-    run.exec(dist.door.command(&python, &options).arg(folder).arg(numpy(dist)?))?;
-    let mut own = dist.door.command(&python, &options);
-    run.exec(own.arg(folder).args(["--no-index", "--find-links"]).arg(&dist.out).arg("crossdock"))
-}
-
-fn download_numpy(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
-    let python = DIST.python(&dist.door);
-    let mut download = dist.door.command(
-        python,
-        "-m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11",
-    );
-    run.exec(download.arg(numpy(dist)?).arg("--dest").arg(folder))
+    let mut download = dist.door.command(DIST.python(&dist.door), &options);
+    run.exec(download.arg(folder).arg(numpy(dist)?))
 }
 
 /// The gem with its extension, in a Debian with Ruby 3.1 and without Rust.

@@ -71,7 +71,7 @@ fn manylinux() -> String {
 
 fn cross(run: &mut Run<'_>, dist: &Dist, target: &str, tag: &str, flags: &[&str]) -> Result<()> {
     let mut build = maturin(dist, target, tag);
-    dist.prepare_cross(run, build.arg(STD), flags)?;
+    dist.prepare_cross(run, build.arg(STD), target, flags)?;
     mounts::exec(run, dist, &mut build)
 }
 

@@ -1,0 +1,110 @@
+//! The trials of the wheels for ARM and for musl. A CPython of that platform installs the wheel and
+//! NumPy by its own pip, which chooses among all wheels, in a root without anything else. qemu
+//! starts the programs of ARM.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::root::Root;
+use super::trials::{FIRST_SESSION, example, names_no_path, offer_wheels, prints};
+use super::{Dist, cpython};
+use crate::platforms;
+use crate::run::Run;
+
+/// CPython and its pip, unpacked.
+const PACKAGES: &str = "libpython3.11-stdlib,libstdc++6,python3-pip-whl,python3.11-minimal";
+
+/// An array of NumPy in place, CPython's own view of it, and a mapped file. (The README's program
+/// starts processes, which qemu does not do reliably for programs with threads.)
+const PROGRAM: &str = "\
+import crossdock, numpy as np, platform
+a = np.ones((2, 3))
+x = crossdock.asarray(a)
+x[0, 0] = 5
+view = memoryview(x)
+photo = crossdock.open(\"data/rocket.npy\")
+print(a[0, 0], view[0, 0], view.shape, np.shares_memory(np.asarray(x), a), np.asarray(photo[::2]).shape)
+print(platform.machine())
+";
+
+/// What it prints.
+const PRINTED: &str = "5.0 5.0 (2, 3) True (214, 640, 3)\naarch64";
+
+pub(super) fn aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let root = Root::foreign(run, dist, "arm64", PACKAGES)?;
+    fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
+    let python =
+        Python { root: &root, start: &["/qemu", "/usr/bin/python3.11"], pip: "usr/share/python-wheels" };
+    python.installs_and_prints(run, dist, "manylinux_2_28_aarch64", PROGRAM, PRINTED)
+}
+
+/// The README's program in Python.
+pub(super) fn musl(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let root = musl_root(run, dist, "x86_64", "amd64")?;
+    let python = Python { root: &root, start: &["/python/bin/python3"], pip: BUNDLED };
+    let program = example(dist, "README.md", "python")?;
+    python.installs_and_prints(run, dist, "musllinux_1_2_x86_64", &program, FIRST_SESSION)
+}
+
+pub(super) fn musl_aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let root = musl_root(run, dist, "aarch64", "arm64")?;
+    fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
+    let python = Python { root: &root, start: &["/qemu", "/python/bin/python3"], pip: BUNDLED };
+    python.installs_and_prints(run, dist, "musllinux_1_2_aarch64", PROGRAM, PRINTED)
+}
+
+/// The pip in CPython's sources.
+const BUNDLED: &str = "python/lib/python3.11/ensurepip/_bundled";
+
+/// A root with a static shell, CPython, and musl as its only library.
+fn musl_root(run: &mut Run<'_>, dist: &Dist, processor: &str, debian: &str) -> Result<Root> {
+    let python = cpython::for_musl(run, dist, processor, debian)?;
+    let root = Root::busybox(run, dist)?;
+    run.exec(dist.door.command("tar", "-xf").arg(python).arg("-C").arg(root.folder()))?;
+    Ok(root)
+}
+
+/// A CPython in a root.
+struct Python<'a> {
+    root: &'a Root,
+    /// The words that start it.
+    start: &'a [&'a str],
+    /// The folder of the root that has its pip as a wheel, which CPython can run.
+    pip: &'a str,
+}
+
+impl Python<'_> {
+    /// Installs crossdock and NumPy into a folder, and runs a program that finds them there.
+    fn installs_and_prints(
+        &self,
+        run: &mut Run<'_>,
+        dist: &Dist,
+        platform: &str,
+        program: &str,
+        expected: &str,
+    ) -> Result<()> {
+        let root = self.root;
+        root.make_devices(run, dist)?;
+        offer_wheels(run, dist, platform, &root.new_folder("wheels")?)?;
+        let mut install = root.program(dist, self.start);
+        install.arg(self.pip()?).args(["install", "--quiet", "--no-index", "--find-links", "wheels"]);
+        run.exec(install.args(["--target", "packages", "crossdock", "numpy"]))?;
+        fs::write(root.trial().join("program.py"), program)?;
+        let mut program = root.program(dist, self.start);
+        prints(run, program.arg("program.py").env("PYTHONPATH", "/trial/packages"), expected)?;
+        names_no_path(run, dist, &root.trial().join("packages/crossdock"))
+    }
+
+    /// The path of pip's program, in the root.
+    fn pip(&self) -> Result<OsString> {
+        let folder = self.root.folder().join(self.pip);
+        let names = fs::read_dir(&folder).with_context(|| format!("{} has pip", folder.display()))?;
+        let names: Vec<_> = names.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<_>>()?;
+        let wheel = names.iter().find(|name| name.to_string_lossy().starts_with("pip-"));
+        let wheel = wheel.with_context(|| format!("{} has no pip", folder.display()))?;
+        Ok(Path::new("/").join(self.pip).join(wheel).join("pip").into_os_string())
+    }
+}
