@@ -20,7 +20,7 @@ processor=$1 zig=$2 here=$PWD
 cat > cc <<END
 #!/bin/sh
 case "\$*" in *print-multiarch*) exit;; esac
-exec $zig cc -target $processor-linux-musl -dynamic -fno-sanitize=undefined "\$@"
+exec $zig cc -target $processor-linux-musl -dynamic -fno-sanitize=undefined -w -Wno-error=date-time "\$@"
 END
 printf '#!/bin/sh\nexec %s ar "$@"\n' "$zig" > ar
 chmod +x cc ar
@@ -36,7 +36,7 @@ export PKG_CONFIG_LIBDIR=/nonexistent
   --build=x86_64-build-linux-musl --host="$processor-linux-musl" --with-build-python=python3 \
   CC="$here/cc" AR="$here/ar" READELF="$(command -v readelf)" OPT="-DNDEBUG -O1 -fwrapv" \
   CPPFLAGS="-I$zlib" LDFLAGS="-L$zlib" MODULE_BUILDTYPE=static \
-  ac_cv_file__dev_ptmx=no ac_cv_file__dev_ptc=no
+  ac_cv_file__dev_ptmx=no ac_cv_file__dev_ptc=no ac_cv_func_preadv2=no ac_cv_func_pwritev2=no py_cv_module__crypt=n/a
 cp Modules/Setup.stdlib Modules/Setup.local
 make --silent -j"$(nproc)" python pybuilddir.txt
 modules=$here/out/python/lib/python3.11

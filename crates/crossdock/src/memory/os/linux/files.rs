@@ -53,10 +53,12 @@ pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Option<u32> {
 pub(crate) fn state(fd: BorrowedFd<'_>) -> io::Result<FileState> {
     let mut stat = MaybeUninit::<libc::statx>::zeroed();
     let (at, how) = (fd.as_raw_fd(), libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC);
+    let (path, mask) = (c"".as_ptr(), libc::STATX_BASIC_STATS);
+    // musl has no such function before 1.2.5.
+    //
     // SAFETY: the path is an empty C string, and `stat` is a record of the right type that the call
     // may write.
-    let failed =
-        unsafe { libc::statx(at, c"".as_ptr(), how, libc::STATX_BASIC_STATS, stat.as_mut_ptr()) } != 0;
+    let failed = unsafe { libc::syscall(libc::SYS_statx, at, path, how, mask, stat.as_mut_ptr()) } != 0;
     if failed {
         return Err(io::Error::last_os_error());
     }
