@@ -91,7 +91,7 @@ enum Task {
         /// Install and use those that were made before, in environments without them
         #[arg(long)]
         installed: bool,
-        /// Build in less time, hardly optimised: not for a release
+        /// Build in less time, not optimised: not for a release
         #[arg(long)]
         quick: bool,
     },

@@ -22,7 +22,7 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     try_all(run, &dist, &[])?;
     run.note(format!("{} artefacts, the same in two runs", dist.names()?.len()));
     if !dist.door.long {
-        run.note("hardly optimised, and not for a release: `--long` builds what users get");
+        run.note("not optimised, and not for a release: `--long` builds what users get");
     }
     if dist.commit.is_checkout_changed {
         run.note("not for a release: the checkout has changes that the artefacts lack");
