@@ -19,6 +19,7 @@ use crate::run::{Door, Run};
 use machine::{Machine, compiles_for_windows};
 pub(crate) use packages::{compiler, qemu};
 use packages::{standard_library, unpack};
+pub(crate) use record::wheel_was_installed;
 use record::{PARTS, Record};
 
 /// What the suite does for a part of a platform.
@@ -29,6 +30,8 @@ pub(crate) enum Part {
     Checks,
     /// Nothing: its state, as another suite shows it, or the reason.
     Known(&'static str),
+    /// Nothing: `cargo xtask dist --installed` records its state.
+    Dist,
 }
 
 /// A row of the table in `docs/platforms.md`.
@@ -40,12 +43,10 @@ pub(crate) struct Platform {
     pub(crate) parts: [Part; PARTS.len()],
 }
 
-use Part::{Checks, Known, Tests};
+use Part::{Checks, Dist, Known, Tests};
 
 /// As `cargo xtask test` shows.
 const RUNS: Part = Known("runs here");
-/// As `cargo xtask dist` shows.
-const BUILT: Part = Known("built, never run");
 const NOT_MADE: Part = Known("not made");
 const NO_RUBY: Part = Known("no Ruby of it here");
 const NO_WASM: Part = Known("no interpreter of it here");
@@ -56,14 +57,13 @@ const fn row(target: &'static str, debian: Option<&'static str>, parts: [Part; P
     Platform { target, debian, parts }
 }
 
-/// The platforms of the table, and the parts in the order of its columns. The wheels that no
-/// interpreter here can run are built by `cargo xtask dist`.
+/// The platforms of the table, and the parts in the order of its columns.
 #[rustfmt::skip]
 pub(crate) const PLATFORMS: &[Platform] = &[
     row("x86_64-unknown-linux-gnu", None, [RUNS, RUNS, RUNS, RUNS, RUNS]),
-    row("aarch64-unknown-linux-gnu", Some("arm64"), [Tests(&machine::AARCH64), Checks, Checks, NOT_MADE, NO_RUBY]),
-    row("aarch64-unknown-linux-musl", None, [Checks, NO_SHARED, Checks, NOT_MADE, NO_RUBY]),
-    row("x86_64-unknown-linux-musl", None, [Checks, NO_SHARED, Checks, BUILT, NO_RUBY]),
+    row("aarch64-unknown-linux-gnu", Some("arm64"), [Tests(&machine::AARCH64), Checks, Checks, Dist, NO_RUBY]),
+    row("aarch64-unknown-linux-musl", None, [Checks, NO_SHARED, Checks, Dist, NO_RUBY]),
+    row("x86_64-unknown-linux-musl", None, [Checks, NO_SHARED, Checks, Dist, NO_RUBY]),
     row("s390x-unknown-linux-gnu", None, [Tests(&machine::S390X), Checks, Checks, NOT_MADE, NO_RUBY]),
     row("aarch64-apple-darwin", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
     row("x86_64-apple-darwin", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
@@ -81,7 +81,7 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     let mut record = Record::read(&run.door.root)?;
     let (mut done, mut failures) = (0, Vec::new());
     for platform in PLATFORMS.iter().filter(|platform| wanted(platform.target)) {
-        match platform.states(run, script.clone()) {
+        match platform.states(run, &record, script.clone()) {
             Ok(states) => record.set(platform.target, states),
             Err(error) => failures.push(format!("{}: {error:#}", platform.target)),
         }
@@ -97,7 +97,7 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
 
 impl Platform {
     /// Compiles the parts and runs their tests. Returns what is true of each.
-    fn states(&self, run: &mut Run<'_>, script: PathBuf) -> Result<[String; PARTS.len()]> {
+    fn states(&self, run: &mut Run<'_>, record: &Record, script: PathBuf) -> Result<[String; PARTS.len()]> {
         let packages = ["crossdock", "crossdock-capi", "crossdock-cli"].into_iter().zip(&self.parts);
         let packages: Vec<_> = packages.filter(|(_, part)| part.is_checked()).map(|(name, _)| name).collect();
         let mut build = Build { target: self.target, script, std: true, path: Vec::new() };
@@ -118,7 +118,7 @@ impl Platform {
             build.prepare(run.door, &mut check)?;
             run.exec(check.args(packages.iter().flat_map(|name| ["-p", name])))?;
         }
-        let mut states = <[String; PARTS.len()]>::default();
+        let mut states = record.of(self.target).unwrap_or_default();
         for (state, part) in states.iter_mut().zip(&self.parts) {
             *state = match part {
                 Tests(machine) => {
@@ -127,6 +127,9 @@ impl Platform {
                 }
                 Checks => "checks".to_owned(),
                 Known(state) => (*state).to_owned(),
+                // A platform that is new in the table has no record.
+                Dist if state.is_empty() => "not made".to_owned(),
+                Dist => continue,
             };
         }
         Ok(states)

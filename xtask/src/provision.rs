@@ -110,6 +110,7 @@ pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
+pub(crate) const MAKE: Need = Need::Program { name: "make", packages: "make" };
 pub(crate) const MMDEBSTRAP: Need = Need::Program { name: "mmdebstrap", packages: "mmdebstrap" };
 pub(crate) const NPM: Need = Need::Program { name: "npm", packages: "npm" };
 pub(crate) const MESON: Need = Need::Program { name: "meson", packages: "meson" };

@@ -31,7 +31,9 @@ use anyhow::{Context, Result, bail};
 
 use self::source::Commit;
 use crate::platforms;
-use crate::provision::{self, CC, CXX, DIST, DIST_VENV, LIBCLANG, MMDEBSTRAP, RAKE, RUBY, RUBY_HEADERS};
+use crate::provision::{
+    self, CC, CXX, DIST, DIST_VENV, LIBCLANG, MAKE, MMDEBSTRAP, RAKE, RUBY, RUBY_HEADERS,
+};
 use crate::run::{Door, Run};
 
 /// The processor and system that the programs are built for beside others.
@@ -121,6 +123,14 @@ const KINDS: &[Kind] = &[
     },
 ];
 
+/// The platform of a wheel whose trial `docs/platforms.csv` records. (The one of this machine is
+/// tested by other suites.)
+const WHEELS: [(&str, &str); 3] = [
+    ("wheel-aarch64", "aarch64-unknown-linux-gnu"),
+    ("wheel-musl", "x86_64-unknown-linux-musl"),
+    ("wheel-musl-aarch64", "aarch64-unknown-linux-musl"),
+];
+
 /// A kind that is made of another, which is made before it.
 const MADE_OF: [(&str, &str); 1] = [("deb", "command")];
 
@@ -204,11 +214,14 @@ fn locked(path: &Path) -> Result<File> {
 
 fn try_all(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     let kinds = chosen(names)?;
-    provision::ensure(run, &[DIST_VENV, MMDEBSTRAP])?;
+    provision::ensure(run, &[CC, DIST_VENV, MAKE, MMDEBSTRAP])?;
     for kind in kinds {
         let Some(tried) = kind.tried else { continue };
         run.step(&format!("installed: {}", kind.name));
         tried(run, dist).with_context(|| format!("installed: {} ({})", kind.name, kind.what))?;
+        if let Some((_, target)) = WHEELS.iter().find(|(name, _)| *name == kind.name) {
+            platforms::wheel_was_installed(&run.door.root, target)?;
+        }
     }
     Ok(())
 }

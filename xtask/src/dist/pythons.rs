@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::root::Root;
-use super::trials::{FIRST_SESSION, example, names_no_path, offer_wheels, prints};
+use super::trials::{FIRST_SESSION, example, names_no_path, offer_wheels, offer_wheels_with, prints};
 use super::{Dist, cpython};
 use crate::platforms;
 use crate::run::Run;
@@ -38,32 +38,46 @@ pub(super) fn aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
     let python =
         Python { root: &root, start: &["/qemu", "/usr/bin/python3.11"], pip: "usr/share/python-wheels" };
-    python.installs_and_prints(run, dist, "manylinux_2_28_aarch64", PROGRAM, PRINTED)
+    offer_wheels(run, dist, "manylinux_2_28_aarch64", &root.new_folder(WHEELS)?)?;
+    python.installs_and_prints(run, dist, PROGRAM, PRINTED)
 }
 
-/// The README's program in Python.
+/// The README's program in Python without the line that needs the module `ctypes`, which this CPython
+/// lacks.
 pub(super) fn musl(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = musl_root(run, dist, "x86_64", "amd64")?;
     let python = Python { root: &root, start: &["/python/bin/python3"], pip: BUNDLED };
     let program = example(dist, "README.md", "python")?;
-    python.installs_and_prints(run, dist, "musllinux_1_2_x86_64", &program, FIRST_SESSION)
+    let lines = program.lines().filter(|line| !line.contains("crossdock.explain"));
+    let program: String = lines.map(|line| format!("{line}\n")).collect();
+    python.installs_and_prints(run, dist, &program, FIRST_SESSION)
 }
 
 pub(super) fn musl_aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = musl_root(run, dist, "aarch64", "arm64")?;
     fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
     let python = Python { root: &root, start: &["/qemu", "/python/bin/python3"], pip: BUNDLED };
-    python.installs_and_prints(run, dist, "musllinux_1_2_aarch64", PROGRAM, PRINTED)
+    python.installs_and_prints(run, dist, PROGRAM, PRINTED)
 }
+
+/// A NumPy whose wheels run with Debian's musl 1.2.3. Those of NumPy 2.2 and later contain
+/// relocations that musl knows since 1.2.4, and crash.
+const NUMPY: &str = "numpy==2.0.2";
+
+/// The folder of the wheels, in `/trial`.
+const WHEELS: &str = "wheels";
 
 /// The pip in CPython's sources.
 const BUNDLED: &str = "python/lib/python3.11/ensurepip/_bundled";
 
-/// A root with a static shell, CPython, and musl as its only library.
+/// A root with a static shell, CPython, the wheels, and musl as the only library.
 fn musl_root(run: &mut Run<'_>, dist: &Dist, processor: &str, debian: &str) -> Result<Root> {
     let python = cpython::for_musl(run, dist, processor, debian)?;
     let root = Root::busybox(run, dist)?;
     run.exec(dist.door.command("tar", "-xf").arg(python).arg("-C").arg(root.folder()))?;
+    let platforms = ["1_2", "1_1"].map(|version| format!("musllinux_{version}_{processor}"));
+    let platforms: Vec<_> = platforms.iter().map(String::as_str).collect();
+    offer_wheels_with(run, dist, &platforms, NUMPY, &root.new_folder(WHEELS)?)?;
     Ok(root)
 }
 
@@ -82,15 +96,13 @@ impl Python<'_> {
         &self,
         run: &mut Run<'_>,
         dist: &Dist,
-        platform: &str,
         program: &str,
         expected: &str,
     ) -> Result<()> {
         let root = self.root;
         root.make_devices(run, dist)?;
-        offer_wheels(run, dist, platform, &root.new_folder("wheels")?)?;
         let mut install = root.program(dist, self.start);
-        install.arg(self.pip()?).args(["install", "--quiet", "--no-index", "--find-links", "wheels"]);
+        install.arg(self.pip()?).args(["install", "--quiet", "--no-index", "--find-links", WHEELS]);
         run.exec(install.args(["--target", "packages", "crossdock", "numpy"]))?;
         fs::write(root.trial().join("program.py"), program)?;
         let mut program = root.program(dist, self.start);

@@ -79,18 +79,28 @@ fn numpy(dist: &Dist) -> Result<String> {
     Ok(numpy.context("NumPy is pinned")?.to_owned())
 }
 
-/// Puts all wheels that were made into a folder, and NumPy's for CPython 3.11 on a platform: pip is to
-/// choose the ones that fit.
+/// Puts all wheels that were made into a folder, and NumPy's for CPython 3.11 on a platform, of which
+/// pip is to choose the ones that fit.
 pub(super) fn offer_wheels(run: &mut Run<'_>, dist: &Dist, platform: &str, folder: &Path) -> Result<()> {
+    offer_wheels_with(run, dist, &[platform], &numpy(dist)?, folder)
+}
+
+/// Likewise, with another version of NumPy, for the first of the platforms that it has a wheel for.
+pub(super) fn offer_wheels_with(
+    run: &mut Run<'_>,
+    dist: &Dist,
+    platforms: &[&str],
+    numpy: &str,
+    folder: &Path,
+) -> Result<()> {
     for wheel in dist.names()?.iter().filter(|name| name.ends_with(".whl")) {
         fs::copy(dist.out.join(wheel), folder.join(wheel))?;
     }
-    let options = format!(
-        "-m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --platform {platform} \
-         --python-version 3.11 --implementation cp --abi cp311 --dest"
-    );
-    let mut download = dist.door.command(DIST.python(&dist.door), &options);
-    run.exec(download.arg(folder).arg(numpy(dist)?))
+    let options = "-m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+                   --python-version 3.11 --implementation cp --abi cp311 --dest";
+    let mut download = dist.door.command(DIST.python(&dist.door), options);
+    download.arg(folder).arg(numpy).args(platforms.iter().flat_map(|platform| ["--platform", platform]));
+    run.exec(&mut download)
 }
 
 /// The gem with its extension, in a Debian with Ruby 3.1 and without Rust.

@@ -1,5 +1,5 @@
-//! The record of the suite's last run of each platform, `docs/platforms.csv`, and the table in
-//! `docs/platforms.md` that is made of it.
+//! The record of the suite's last run of each platform and of the wheels that were installed,
+//! `docs/platforms.csv`, and the table in `docs/platforms.md` that is made of it.
 
 use std::fs;
 use std::path::Path;
@@ -10,6 +10,22 @@ use anyhow::{Context, Result};
 pub(super) const PARTS: [&str; 5] = ["library tests", "C library", "command", "wheel", "gem"];
 
 const FILE: &str = "docs/platforms.csv";
+
+/// The state of a wheel that `cargo xtask dist --installed` has installed and used.
+pub(super) const INSTALLED: &str = "installed here";
+
+/// Records that the wheel for a platform was installed by a CPython of it, and used.
+pub(crate) fn wheel_was_installed(root: &Path, target: &str) -> Result<()> {
+    let mut record = Record::read(root)?;
+    let mut states = record.of(target).with_context(|| format!("{FILE} has no platform {target}"))?;
+    let wheel = PARTS.iter().position(|part| *part == "wheel").context("wheels are a part")?;
+    if states[wheel] == INSTALLED {
+        return Ok(());
+    }
+    states[wheel] = INSTALLED.to_owned();
+    record.set(target, states);
+    record.write(root)
+}
 
 /// For each platform the state of each part, as the table shows it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,6 +50,11 @@ impl Record {
         let path = root.join(FILE);
         let text = fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
         Self::from_csv(&text).with_context(|| format!("{FILE} has other lines than a record"))
+    }
+
+    /// The states of a platform.
+    pub(super) fn of(&self, target: &str) -> Option<[String; PARTS.len()]> {
+        self.0.iter().find(|(name, _)| name == target).map(|(_, states)| states.clone())
     }
 
     /// Replaces the states of a platform.
@@ -118,6 +139,7 @@ mod tests {
                     }
                     Part::Checks => state == "checks",
                     Part::Known(known) => state == known,
+                    Part::Dist => [INSTALLED, "built, never run", "not made"].contains(&state.as_str()),
                 };
                 assert!(fits, "{target}: {state}");
             }
