@@ -51,8 +51,8 @@ fn of_all(run: &mut Run<'_>, dist: &Dist) -> Result<Value> {
     }))
 }
 
-/// Whether earlier runs made the artefacts in the folder of the same commit by the same compiler, so
-/// that others may be made beside them. A run that failed has left no manifest.
+/// Whether earlier runs made the artefacts in the folder of the same commit by the same compiler,
+/// so that others may be made beside them. A run that failed has left no manifest.
 pub(super) fn fits(run: &mut Run<'_>, dist: &Dist) -> Result<bool> {
     let Ok(text) = fs::read_to_string(dist.out.join(MANIFEST)) else { return Ok(false) };
     Ok(says(&text, &of_all(run, dist)?))

@@ -183,8 +183,8 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Kind>> {
     Ok(KINDS.iter().filter(is_chosen).collect())
 }
 
-/// Makes the artefacts. Those of an earlier run stay only beside named ones, and only if they are of
-/// the same commit and builds.
+/// Makes the artefacts. Those of an earlier run stay only beside named ones, and only if they are
+/// of the same commit and builds.
 fn make_into(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     let kinds = chosen(names)?;
     provision::ensure(run, &[CC, CXX, DIST_VENV, RUBY, RAKE, RUBY_HEADERS, LIBCLANG])?;

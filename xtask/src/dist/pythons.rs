@@ -42,8 +42,8 @@ pub(super) fn aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     python.installs_and_prints(run, dist, PROGRAM, PRINTED)
 }
 
-/// The README's program in Python without the line that needs the module `ctypes`, which this CPython
-/// lacks.
+/// The README's program in Python without the line that needs the module `ctypes`, which this
+/// CPython lacks.
 pub(super) fn musl(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = musl_root(run, dist, "x86_64", "amd64")?;
     let python = Python { root: &root, start: &["/python/bin/python3"], pip: BUNDLED };

@@ -79,8 +79,8 @@ fn numpy(dist: &Dist) -> Result<String> {
     Ok(numpy.context("NumPy is pinned")?.to_owned())
 }
 
-/// Puts all wheels that were made into a folder, and NumPy's for CPython 3.11 on a platform, of which
-/// pip is to choose the ones that fit.
+/// Puts all wheels that were made into a folder, and NumPy's for CPython 3.11 on a platform: pip is
+/// to choose the ones that fit.
 pub(super) fn offer_wheels(run: &mut Run<'_>, dist: &Dist, platform: &str, folder: &Path) -> Result<()> {
     offer_wheels_with(run, dist, &[platform], &numpy(dist)?, folder)
 }
