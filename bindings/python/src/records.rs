@@ -8,9 +8,9 @@ use crossdock::bindings::MAX_DEPTH;
 use crossdock::bindings::dialect::{pep3118, typestr};
 use crossdock::element::{DType, Field, ScalarKind};
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMemoryView, PyTuple};
+use pyo3::types::{PyDict, PyMemoryView, PyString, PyTuple};
+use pyo3::{ffi, intern};
 
 use crate::errors::Raise;
 
@@ -43,7 +43,10 @@ pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 
 /// A class of NumPy, if NumPy has been imported.
 pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    // SAFETY: the GIL is held, as `py` proves.
+    let modules = unsafe { ffi::PyImport_GetModuleDict() };
+    // SAFETY: `sys.modules` lives as long as the interpreter, whose GIL is held.
+    let modules = unsafe { Bound::from_borrowed_ptr(py, modules) };
     match modules.cast::<PyDict>()?.get_item(intern!(py, "numpy"))? {
         Some(numpy) => numpy.getattr_opt(name),
         None => Ok(None),
@@ -97,8 +100,11 @@ fn read(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
         let entry = fields.get_item(&name)?.cast_into::<PyTuple>()?;
         let part = read(&entry.get_item(0)?, depth + 1)?;
         let field = Field::new(name, entry.get_item(1)?.extract()?, part);
+        if entry.len() < 3 {
+            return Ok(field);
+        }
         // A title may be any object; only text is a field's title here.
-        Ok(match entry.get_item(2).and_then(|title| title.extract::<String>()) {
+        Ok(match entry.get_item(2)?.extract::<String>() {
             Ok(title) => field.with_title(title),
             Err(_) => field,
         })
@@ -109,18 +115,25 @@ fn read(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
 
 fn scalar(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
-    let typestr: String = dtype.getattr(intern!(py, "str"))?.extract()?;
-    // Type strings do not distinguish two C types of the same width.
-    let letter: String = dtype.getattr(intern!(py, "char"))?.extract()?;
-    if matches!(letter.as_str(), "q" | "Q") && dtype.getattr(intern!(py, "isnative"))?.extract()? {
+    let letter = dtype.getattr(intern!(py, "char"))?;
+    let letter = letter.cast::<PyString>()?.to_str()?;
+    // Most fields are native numbers, whose letters are those of PEP 3118. Type strings do not
+    // distinguish two C types of the same width (`q`).
+    let is_number = matches!(letter, "?" | "b" | "B" | "h" | "H" | "i" | "I" | "q" | "Q" | "e" | "f" | "d");
+    if is_number && dtype.getattr(intern!(py, "isnative"))?.extract()? {
         return pep3118::parse(letter.as_bytes()).raise();
     }
+    let typestr: String = dtype.getattr(intern!(py, "str"))?.extract()?;
     let plain = typestr::parse(&typestr);
-    let name: String = dtype.getattr(intern!(py, "name"))?.extract()?;
+    // NumPy makes the name anew for each caller, in Python.
+    let by_name = || dtype.getattr(intern!(py, "name"))?.extract::<String>();
     match &plain {
         // NumPy reports opaque bytes for types that it knows by name only, such as bfloat16.
-        Ok(plain) if !is_certain(plain) && !name.starts_with("void") => name.parse().raise(),
-        Err(error) if error.is_malformed() => name.parse().raise(),
+        Ok(known) if !is_certain(known) => {
+            let name = by_name()?;
+            if name.starts_with("void") { plain.raise() } else { name.parse().raise() }
+        }
+        Err(error) if error.is_malformed() => by_name()?.parse().raise(),
         _ => plain.raise(),
     }
 }
