@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use crate::kernel::threads::{count, helpers};
+use crate::kernel::threads::{count_for, helpers};
 
 /// Calls `work` with every number below `parts`, in any order and on several threads. The caller's
 /// thread does not wait for helpers to start: it works until no part is left.
@@ -20,7 +20,7 @@ pub(crate) fn each(parts: usize, work: impl Fn(usize) + Sync) {
 
 /// Not generic, so that each `work` is compiled once.
 fn share(parts: usize, work: &(dyn Fn(usize) + Sync)) {
-    let most = if parts < 2 { 0 } else { count().min(parts) - 1 };
+    let most = if parts < 2 { 0 } else { count_for(parts).min(parts) - 1 };
     if most == 0 {
         return (0..parts).for_each(work);
     }

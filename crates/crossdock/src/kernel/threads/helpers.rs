@@ -1,6 +1,6 @@
 //! The helper threads: they start with the first large work, and end half a second after the last.
 //!
-//! A forked child has no helpers and starts none ([`count`](super::count) is 1 there), so it
+//! A forked child has no helpers and starts none ([`count`](number::count) is 1 there), so it
 //! never uses the list that it inherited.
 
 use std::ffi::c_void;
@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::kernel::threads::count;
 use crate::kernel::threads::enabled::SharedWork;
+use crate::kernel::threads::number;
 use crate::memory::fork::ForkLock;
 use crate::memory::os::threads;
 use crate::memory::thread;
@@ -115,7 +115,7 @@ fn post<'a>(shared: &'a SharedWork<'a>, most: usize) -> Option<Posting<'a>> {
     team.posted.try_reserve(1).ok()?;
     team.posted.push(PostedWork { shared: erased(shared), wanted: most });
     let idle = team.idle.min(most);
-    let missing = (most - idle).min((count() - 1).saturating_sub(team.helpers));
+    let missing = (most - idle).min((number::count_for(most) - 1).saturating_sub(team.helpers));
     team.helpers += missing;
     drop(team);
     let posting = Posting(shared);
@@ -143,6 +143,12 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
             if shared.helpers.fetch_sub(1, Relaxed) == 1 {
                 LEFT.notify_all();
             }
+            continue;
+        }
+        if !number::is_known() {
+            drop(team);
+            number::count();
+            team = self::team();
             continue;
         }
         team.idle += 1;

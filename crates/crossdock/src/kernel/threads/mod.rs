@@ -12,11 +12,11 @@ mod helpers;
 pub(crate) mod number;
 
 #[cfg(not(feature = "threads"))]
-pub(crate) use disabled::{count, each};
+pub(crate) use disabled::{count_for, each};
 #[cfg(feature = "threads")]
 pub(crate) use enabled::each;
 #[cfg(feature = "threads")]
-pub(crate) use number::count;
+pub(crate) use number::count_for;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -32,7 +32,7 @@ pub(crate) fn parts(size: usize, from: usize, least: usize) -> usize {
     if size < from {
         return 1;
     }
-    match count() {
+    match count_for(size / least) {
         1 => 1,
         threads => (size / least).clamp(1, threads * EACH),
     }

@@ -18,6 +18,27 @@ const VARIABLE: &str = "CROSSDOCK_THREADS";
 /// 0 until it is known.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
+/// Work of at most so many parts is not worth a count of the CPUs.
+const FEW_PARTS: usize = 64;
+
+/// The number of threads for work of so many parts. To count the CPUs, the system reads several
+/// files, which takes longer than to start a thread. Until the number is known, small work takes
+/// two threads, and the first helper counts after it.
+#[inline]
+pub(crate) fn count_for(parts: usize) -> usize {
+    if is_known() || fork::generation() != 0 { count() } else { provisional(parts) }
+}
+
+#[cold]
+fn provisional(parts: usize) -> usize {
+    if parts > FEW_PARTS || wanted().is_some() { count() } else { 2 }
+}
+
+/// Whether the number was counted or set.
+pub(super) fn is_known() -> bool {
+    NUMBER.load(Relaxed) != 0
+}
+
 /// The number of threads that share work: 1 in a forked child, which has no helpers.
 #[inline]
 pub(crate) fn count() -> usize {
@@ -54,10 +75,15 @@ pub fn set_num_threads(number: usize) -> Result<()> {
 
 #[cold]
 fn detect() -> usize {
-    let wanted = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok());
-    let number = wanted.filter(|number| (1..=MOST).contains(number)).unwrap_or_else(|| {
+    let number = wanted().unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, |number| number.get().min(MOST_UNASKED))
     });
     // A number that the program sets meanwhile is kept.
     NUMBER.compare_exchange(0, number, Relaxed, Relaxed).err().unwrap_or(number)
+}
+
+/// The number that the environment sets.
+fn wanted() -> Option<usize> {
+    let number = std::env::var(VARIABLE).ok()?.parse().ok()?;
+    (1..=MOST).contains(&number).then_some(number)
 }
