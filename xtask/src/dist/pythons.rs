@@ -12,6 +12,7 @@ use super::root::Root;
 use super::trials::{FIRST_SESSION, example, names_no_path, offer_wheels, offer_wheels_with, prints};
 use super::{Dist, cpython};
 use crate::platforms;
+use crate::provision::DIST;
 use crate::run::Run;
 
 /// CPython and its pip, unpacked.
@@ -53,11 +54,20 @@ pub(super) fn musl(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     python.installs_and_prints(run, dist, &program, FIRST_SESSION)
 }
 
+/// This machine's pip chooses the wheels: the other one would start musl's loader, to read its
+/// version, and the kernel cannot start programs of ARM without qemu.
 pub(super) fn musl_aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = musl_root(run, dist, "aarch64", "arm64")?;
     fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
+    let mut install = dist.door.command(
+        DIST.python(&dist.door),
+        "-m pip install --quiet --disable-pip-version-check --no-index --only-binary=:all: --python-version 3.11 \
+         --implementation cp --abi cp311 --abi abi3 --platform musllinux_1_2_aarch64 --find-links wheels \
+         --target packages crossdock numpy",
+    );
+    run.exec(install.current_dir(root.trial()))?;
     let python = Python { root: &root, start: &["/qemu", "/python/bin/python3"], pip: BUNDLED };
-    python.installs_and_prints(run, dist, PROGRAM, PRINTED)
+    python.prints(run, dist, PROGRAM, PRINTED)
 }
 
 /// A NumPy whose wheels run with Debian's musl 1.2.3. Those of NumPy 2.2 and later contain
@@ -104,6 +114,12 @@ impl Python<'_> {
         let mut install = root.program(dist, self.start);
         install.arg(self.pip()?).args(["install", "--quiet", "--no-index", "--find-links", WHEELS]);
         run.exec(install.args(["--target", "packages", "crossdock", "numpy"]))?;
+        self.prints(run, dist, program, expected)
+    }
+
+    /// Runs a program that finds what is installed.
+    fn prints(&self, run: &mut Run<'_>, dist: &Dist, program: &str, expected: &str) -> Result<()> {
+        let root = self.root;
         fs::write(root.trial().join("program.py"), program)?;
         let mut program = root.program(dist, self.start);
         prints(run, program.arg("program.py").env("PYTHONPATH", "/trial/packages"), expected)?;
