@@ -5,10 +5,16 @@ use std::ptr::NonNull;
 
 /// A block of zeros for `count` values of `nbytes` bytes each, aligned for all C types. `None`: out
 /// of memory.
+///
+/// Not by `calloc`, which in glibc does not look into the thread's own free blocks.
 #[inline]
 pub(crate) fn zeroed(count: usize, nbytes: usize) -> Option<NonNull<c_void>> {
-    // SAFETY: `calloc` accepts any sizes. It returns null, checked here, or a block.
-    NonNull::new(unsafe { libc::calloc(count, nbytes) })
+    let nbytes = count.checked_mul(nbytes)?;
+    // SAFETY: `malloc` accepts any size. It returns null, checked here, or a block.
+    let block = NonNull::new(unsafe { libc::malloc(nbytes) })?;
+    // SAFETY: the block has `nbytes` bytes, and only this function knows it.
+    unsafe { block.cast::<u8>().write_bytes(0, nbytes) };
+    Some(block)
 }
 
 /// # Safety
@@ -16,6 +22,6 @@ pub(crate) fn zeroed(count: usize, nbytes: usize) -> Option<NonNull<c_void>> {
 /// 1. The block is from [`zeroed`], and no code uses it any more.
 #[inline]
 pub(crate) unsafe fn free(block: NonNull<c_void>) {
-    // SAFETY: `calloc` made the block, and no code uses it any more (clause 1 of `# Safety`).
+    // SAFETY: `malloc` made the block, and no code uses it any more (clause 1 of `# Safety`).
     unsafe { libc::free(block.as_ptr()) }
 }
