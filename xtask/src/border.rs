@@ -17,7 +17,7 @@ const INSTRUMENTS: &[(&str, &[&str])] = &[("", &[]), ("valgrind", PROGRAMS), ("a
 
 pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     // The arguments of the suite `test`, so that its build is reused.
-    let features = Workspace::of(run)?.all_features()?;
+    let features = Workspace::of(run)?.features(run.door)?;
     run.exec(run.door.cargo("test --workspace --no-run --test border").arg(&features))?;
     let prefix = run.door.target.join("xtask/prefix");
     if prefix.exists() {

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-use crate::checks::test_binary;
 use crate::install::strip;
+use crate::instruments::test_binary;
 use crate::provision::{self, VENV};
 use crate::run::{Door, Run, start};
 use crate::wheel;

@@ -11,6 +11,7 @@ mod filter;
 mod fuzz;
 mod gpu_check;
 mod install;
+mod instruments;
 mod interpreters;
 mod mutants;
 mod newest;

@@ -1,5 +1,6 @@
 //! The suite of the gem: its extension in a separate workspace, its tests, also under valgrind and
-//! with every other Ruby of the machine, and the installed gem. The long run builds it as users do.
+//! with every other Ruby of the machine, and the gem as users install it, with the extension or, in
+//! the long run, from its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,12 +26,15 @@ const LEFT_OUT: &[&str] = &["exit", "compaction", "every_number", "ranges_take",
 pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     run.cargo(&format!("fmt --manifest-path {MANIFEST} --check"))?;
     run.step("gem");
-    let told = run.output(rake(run.door).arg("test:install"))?;
-    if !told.contains("0 failures") {
-        bail!("the gem was not installed");
+    let installed = run.door.long.then_some("test:install");
+    for task in installed.into_iter().chain(["test:native"]) {
+        let told = run.output(rake(run.door).arg(task))?;
+        if !told.contains("0 failures") {
+            bail!("the gem was not installed");
+        }
     }
 
-    let package = wheel::package(run, &installed(run.door).join("python"))?;
+    let package = wheel::package(run, &folder(run.door).join("python"))?;
     run.step("test");
     let command = checks::programs(run)?.join("crossdock");
     let mut test = rake(run.door);
@@ -54,21 +58,28 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     }
 
     run.expect_tests()?;
-    run.note("installed from the gem, as a user does");
+    run.note(if run.door.long {
+        "both gems were installed"
+    } else {
+        "only the long run builds the gem from its file"
+    });
     Ok(())
 }
 
 /// The folder of the installed gem and the unpacked wheel.
-fn installed(door: &Door) -> PathBuf {
+fn folder(door: &Door) -> PathBuf {
     door.target.join("ruby")
 }
 
-/// `rake`, with the path of the installed gem whose extension is tested.
+/// `rake`. In the long run, the extension of an installed gem is tested, and any other run builds
+/// it here, with the library that the wheel has.
 fn rake(door: &Door) -> Command {
     let mut rake = door.command("rake", "");
     // What the wheel needs, too, is built once.
     rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", wheel::target(door));
-    rake.env("CROSSDOCK_GEM_HOME", installed(door).join("home"));
+    if door.long {
+        rake.env("CROSSDOCK_GEM_HOME", folder(door).join("home"));
+    }
     door.build_for_tests(&mut rake);
     Door::lint(&mut rake);
     rake

@@ -8,6 +8,7 @@ use crate::border;
 use crate::checks;
 use crate::dist;
 use crate::fuzz;
+use crate::instruments;
 use crate::newest;
 use crate::platforms;
 use crate::provision::{
@@ -59,16 +60,16 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[RUSTFMT], peers: &[], beside: false, minutes: 2, run: checks::formatted },
     Suite { name: "msrv", tier: Tier::Fast, what: "the stated Rust version is the one that runs", needs: &[], peers: &[], beside: false, minutes: 1, run: checks::msrv },
     Suite { name: "deps", tier: Tier::Fast, what: "the default features pull few dependencies", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::default_dependencies },
-    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with all features and with none", needs: &[CC, CXX, CLIPPY], peers: &[], beside: false, minutes: 20, run: checks::clippy },
+    Suite { name: "clippy", tier: Tier::Fast, what: "no lint complains, with the features and without", needs: &[CC, CXX, CLIPPY], peers: &[], beside: false, minutes: 20, run: checks::clippy },
     Suite { name: "doc", tier: Tier::Full, what: "the documentation builds, its links resolve, and the public names are those that are listed", needs: &[CC, CXX], peers: &[], beside: false, minutes: 15, run: surface::check },
     Suite { name: "test", tier: Tier::Fast, what: "unit and integration tests", needs: &[CC, CXX], peers: &[VENV, RUBY, RUBY_HEADERS, POCL], beside: false, minutes: 25, run: checks::tests },
     Suite { name: "doctest", tier: Tier::Full, what: "the examples in the documentation run", needs: &[CC, CXX], peers: &[], beside: false, minutes: 10, run: checks::doctests },
-    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, CXX, VALGRIND], peers: &[POCL], beside: false, minutes: 15, run: checks::valgrind },
+    Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, CXX, VALGRIND], peers: &[POCL], beside: false, minutes: 15, run: instruments::valgrind },
     Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS, MESON], beside: false, minutes: 15, run: border::c },
-    Suite { name: "builds", tier: Tier::Full, what: "every feature builds without the others", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: checks::builds },
+    Suite { name: "builds", tier: Tier::Full, what: "the packages build with their default features, and in the long run the library with each feature alone", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: checks::builds },
     Suite { name: "ptx", tier: Tier::Full, what: "the kernels for CUDA are those of their source, and are assembled for cards of every generation (ptxas)", needs: &[PTX_VENV], peers: &[], beside: false, minutes: 8, run: ptx::check },
     Suite { name: "python", tier: Tier::Full, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
-    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
+    Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: instruments::sanitizer },
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUSTFMT, CLIPPY, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK, FFI, GSL, YARD], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, CLIPPY, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], beside: true, minutes: 40, run: newest::wheel_newest },

@@ -3,10 +3,9 @@
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::run::Run;
+use crate::run::{Door, Run};
 
-/// Features of the library with many dependencies: daily work, the sanitizer and the builds of
-/// some features without others omit them.
+/// Features of the library with very many dependencies, which only the long run builds.
 pub(crate) const HEAVY: &[&str] = &["candle-0_11"];
 
 /// Features that the sanitizer omits beside those: conversions of arrays of other crates, which
@@ -20,8 +19,8 @@ pub(crate) struct Workspace(Value);
 /// An integration test of the library.
 pub(crate) struct IntegrationTest<'a> {
     pub(crate) name: &'a str,
-    /// Whether it needs a [`HEAVY`] feature.
-    pub(crate) is_heavy: bool,
+    /// The features without which it does not compile.
+    pub(crate) needs: Vec<&'a str>,
 }
 
 impl Workspace {
@@ -52,26 +51,23 @@ impl Workspace {
         Ok(all.map(String::as_str).filter(|name| *name != "default").collect())
     }
 
-    /// The argument for all features. Suites with the same argument share their builds.
-    pub(crate) fn all_features(&self) -> Result<String> {
-        Ok(argument(self.library_features()?))
+    /// The argument for all features in the long run, and for those that are not [`HEAVY`] in any
+    /// other. Suites with the same argument share their builds.
+    pub(crate) fn features(&self, door: &Door) -> Result<String> {
+        Ok(argument(if door.long { self.library_features()? } else { self.light()? }))
     }
 
-    /// The argument for all features that are not [`HEAVY`].
-    pub(crate) fn light_features(&self) -> Result<String> {
-        Ok(argument(self.light()?))
-    }
-
-    /// The argument for the features with which the address sanitizer runs.
-    pub(crate) fn sanitized_features(&self) -> Result<String> {
-        let light = self.light()?;
-        if let Some(unknown) = NOT_SANITIZED.iter().find(|feature| !light.contains(feature)) {
+    /// The features with which the address sanitizer runs.
+    pub(crate) fn sanitized(&self) -> Result<Vec<&str>> {
+        let mut features = self.light()?;
+        if let Some(unknown) = NOT_SANITIZED.iter().find(|feature| !features.contains(feature)) {
             bail!("the sanitizer omits the feature `{unknown}`, but there is none");
         }
-        Ok(argument(light.into_iter().filter(|feature| !NOT_SANITIZED.contains(feature))))
+        features.retain(|feature| !NOT_SANITIZED.contains(feature));
+        Ok(features)
     }
 
-    pub(crate) fn light(&self) -> Result<Vec<&str>> {
+    fn light(&self) -> Result<Vec<&str>> {
         Ok(self.library_features()?.into_iter().filter(|feature| !HEAVY.contains(feature)).collect())
     }
 
@@ -82,27 +78,15 @@ impl Workspace {
     }
 }
 
-fn argument<'a>(features: impl IntoIterator<Item = &'a str>) -> String {
+/// The argument for these features of the library.
+pub(crate) fn argument<'a>(features: impl IntoIterator<Item = &'a str>) -> String {
     let features: Vec<_> = features.into_iter().map(|feature| format!("{LIBRARY}/{feature}")).collect();
     format!("--features={}", features.join(","))
 }
 
-/// A few sets of features, such that for any two features some set has only the first: a feature
-/// that silently depends on another one fails to build there. Each feature is in half of the sets,
-/// and no two features are in the same ones.
-pub(crate) fn apart<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
-    let choices = |sets: u32| (0_u32..1 << sets).filter(move |choice| choice.count_ones() == sets / 2);
-    let sets = (2..u32::BITS).find(|&sets| choices(sets).count() >= features.len()).unwrap_or(u32::BITS);
-    let chosen: Vec<_> = features.iter().zip(choices(sets)).collect();
-    let set =
-        |at| chosen.iter().filter(move |(_, choice)| choice >> at & 1 == 1).map(|(feature, _)| **feature);
-    (0..sets).map(|at| set(at).collect()).collect()
-}
-
 fn integration_test(target: &Value) -> Option<IntegrationTest<'_>> {
-    let mut needs = target["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let is_heavy = needs.any(|feature| HEAVY.contains(&feature));
-    Some(IntegrationTest { name: target["name"].as_str()?, is_heavy })
+    let needs = target["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    Some(IntegrationTest { name: target["name"].as_str()?, needs: needs.collect() })
 }
 
 #[cfg(test)]
@@ -125,39 +109,20 @@ mod tests {
     }
 
     #[test]
-    fn of_any_two_features_a_set_has_the_one_without_the_other() {
-        const NAMES: [&str; 20] = [
-            "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s",
-            "t",
-        ];
-        for count in 2..=NAMES.len() {
-            let sets = apart(&NAMES[..count]);
-            assert!(sets.len() <= 6, "{} sets for {count} features", sets.len());
-            for one in &NAMES[..count] {
-                for other in NAMES[..count].iter().filter(|other| *other != one) {
-                    assert!(
-                        sets.iter().any(|set| set.contains(one) && !set.contains(other)),
-                        "{one}, {other}"
-                    );
-                }
-            }
-        }
-        assert!(apart(&["a"]).concat().contains(&"a"));
-    }
-
-    #[test]
-    fn light_features_are_all_but_the_heavy_ones() {
-        assert_eq!(workspace().all_features().unwrap(), "--features=crossdock/candle-0_11,crossdock/half-2");
-        assert_eq!(workspace().light_features().unwrap(), "--features=crossdock/half-2");
+    fn only_the_long_run_has_the_heavy_features() {
+        let door = |long| Door { long, ..Door::new(false).unwrap() };
+        let features = |long| workspace().features(&door(long)).unwrap();
+        assert_eq!(features(true), "--features=crossdock/candle-0_11,crossdock/half-2");
+        assert_eq!(features(false), "--features=crossdock/half-2");
         assert_eq!(workspace().library_features().unwrap(), ["candle-0_11", "half-2"]);
     }
 
     #[test]
-    fn a_test_that_needs_a_heavy_feature_is_heavy() {
+    fn the_features_that_a_test_needs_are_told() {
         let workspace = workspace();
         let tests = workspace.integration_tests().unwrap();
-        let tests: Vec<_> = tests.iter().map(|test| (test.name, test.is_heavy)).collect();
-        assert_eq!(tests, [("views", false), ("matrix", true)]);
+        let tests: Vec<_> = tests.into_iter().map(|test| (test.name, test.needs)).collect();
+        assert_eq!(tests, [("views", vec![]), ("matrix", vec!["half-2", "candle-0_11"])]);
     }
 
     #[test]

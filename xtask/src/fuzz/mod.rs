@@ -11,7 +11,8 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 
-use crate::checks::{SANITIZED, TARGET, UNLOCK, file_stems};
+use crate::checks::file_stems;
+use crate::instruments::{SANITIZED, TARGET, UNLOCK};
 use crate::run::{Door, Run, at_once, start};
 
 pub(crate) const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
@@ -56,7 +57,7 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
     let door = Door::new(false)?;
     let mut run = Run::new(&door, "fuzz")?;
     let (Action::Run { targets, .. } | Action::Merge { targets } | Action::Record { targets }) = action;
-    let targets = build(&mut run, targets, |_, _| {})?;
+    let targets = build(&mut run, targets, false)?;
     match action {
         Action::Run { seconds, .. } => {
             println!("{}", fuzz(&mut run, &targets, Until::Seconds(*seconds), Start::Found)?.join("\n"));
@@ -74,7 +75,7 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
 /// The suite: every target runs from its corpus, in the long run for its share of the time. New
 /// inputs go to the target folder, so the checkout is unchanged.
 pub(crate) fn suite(run: &mut Run<'_>) -> Result<()> {
-    let targets = build(run, &[], Door::build_for_tests)?;
+    let targets = build(run, &[], !run.door.long)?;
     let until = if run.door.long {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Until::Seconds(LONG_SECONDS * processors as u64 / targets.len() as u64)
@@ -104,9 +105,9 @@ enum Start {
     Found,
 }
 
-/// Builds the program with all targets by a command that `change` may change, and returns those
-/// with these names, or all.
-fn build(run: &mut Run<'_>, wanted: &[String], change: impl Fn(&Door, &mut Command)) -> Result<Vec<Target>> {
+/// Builds the program with all targets, and returns those with these names, or all. `quick` is for
+/// a program that runs little: hardly optimised, and blind to the operands of comparisons.
+fn build(run: &mut Run<'_>, wanted: &[String], quick: bool) -> Result<Vec<Target>> {
     let mut names = file_stems(&run.door.root.join(FUZZ_TARGETS))?;
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
         bail!("there is no fuzz target `{unknown}`; there are: {}", names.join(", "));
@@ -117,17 +118,21 @@ fn build(run: &mut Run<'_>, wanted: &[String], change: impl Fn(&Door, &mut Comma
     let work = run.door.target.join("fuzz");
     let mut build =
         run.door.cargo(&format!("build --manifest-path fuzz/Cargo.toml --release --bins --target {TARGET}"));
-    build.env("CARGO_TARGET_DIR", &work).env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", flags());
-    change(run.door, &mut build);
+    build.env("CARGO_TARGET_DIR", &work).env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", flags(!quick));
+    if quick {
+        run.door.build_for_tests(&mut build);
+    }
     run.exec(&mut build)?;
     names.retain(|name| wanted.is_empty() || wanted.contains(name));
     names.into_iter().map(|name| Target::new(run.door, name)).collect()
 }
 
-/// Coverage for libFuzzer, the address sanitizer, and debug assertions in optimised code.
-fn flags() -> String {
-    let coverage = ["level=4", "inline-8bit-counters", "pc-table", "trace-compares"];
-    let coverage = coverage.map(|part| format!("-Cllvm-args=-sanitizer-coverage-{part}")).join(" ");
+/// Coverage for libFuzzer, the address sanitizer, and debug assertions in optimised code. With
+/// `compares`, libFuzzer also sees the operands of comparisons, and makes inputs of them.
+fn flags(compares: bool) -> String {
+    let coverage = ["level=4", "inline-8bit-counters", "pc-table"].into_iter();
+    let coverage = coverage.chain(compares.then_some("trace-compares"));
+    let coverage: String = coverage.map(|part| format!("-Cllvm-args=-sanitizer-coverage-{part} ")).collect();
     format!(
         "{SANITIZED} --cfg fuzzing -Cpasses=sancov-module {coverage} -Ccodegen-units=1 -Cdebug-assertions"
     )

@@ -12,8 +12,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 use self::listing::Listing;
-use crate::checks::UNLOCK;
+use crate::instruments::UNLOCK;
 use crate::run::{Door, Run};
+use crate::workspace::Workspace;
 
 /// The kept listing.
 const KEPT: &str = "docs/surface.txt";
@@ -56,11 +57,12 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     check_limit(listing.names())
 }
 
-/// Documents the libraries with all features, and lists the public names of `crossdock`. rustdoc
-/// performs the same checks for JSON as for HTML. (The command is omitted: its page would have the
-/// same name as the library's.)
+/// Documents the libraries, and lists the public names of `crossdock`. rustdoc performs the same
+/// checks for JSON as for HTML. (The command is omitted: its page would have the same name as the
+/// library's.)
 fn list(run: &mut Run<'_>) -> Result<Listing> {
-    let mut cargo = run.door.cargo("doc --workspace --lib --no-deps --all-features");
+    let mut cargo = run.door.cargo("doc --workspace --lib --no-deps");
+    cargo.arg(Workspace::of(run)?.features(run.door)?);
     cargo.env("RUSTDOCFLAGS", "-D warnings -Zunstable-options --output-format json");
     run.exec(cargo.env("RUSTDOC", unlocked_rustdoc(run)?))?;
     Listing::read(&run.door.target.join("doc/crossdock.json"))

@@ -127,6 +127,7 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     },
     Exporter { name: "`image`", hand: Hand::Lend(crates::flat_samples) },
     Exporter { name: "Arrow", hand: Hand::Lend(crates::arrow_column) },
+    #[cfg(feature = "candle-0_11")]
     Exporter { name: "`candle`", hand: Hand::Give(crates::tensor) },
     Exporter { name: "`safetensors::View`", hand: Hand::Lend(crates::leased_tensor) },
     Exporter {

@@ -1,6 +1,7 @@
 //! Exports to types of other crates.
 
 use arrow_data::ArrayData;
+#[cfg(feature = "candle-0_11")]
 use candle_core::{CpuStorage, Storage, Tensor};
 use crossdock::element::{DType, Element};
 use crossdock::exchange::LeasedTensor;
@@ -125,6 +126,7 @@ pub(super) fn arrow_column(array: &DArray, _: CopyPolicy, inspect: Inspect<'_>) 
 
 /// A tensor. `candle` has no unsigned 16-bit type, so the tensor has a signed one with the same
 /// bits.
+#[cfg(feature = "candle-0_11")]
 pub(super) fn tensor(array: DArray, inspect: Inspect<'_>) -> Result<(), Rejected<DArray>> {
     fn signed<const D: usize>(array: DArray, inspect: Inspect<'_>) -> Result<(), Rejected<DArray>> {
         let tensor = Tensor::try_from(Array::<i16, D>::try_from(array)?).map_err(again)?;
