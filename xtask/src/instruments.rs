@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::filter;
 use crate::run::Run;
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 
-/// Sanitizers need an explicit target, so that build scripts and proc macros are built without
-/// them.
+/// The fuzzer's flags need an explicit target, so that build scripts and procedural macros are built
+/// without them.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Unlocks the unstable options of the sanitizers' and the fuzzer's builds in the installed
@@ -33,11 +33,12 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
     ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),
 ];
 
-/// Integration tests that only the long run builds for the address sanitizer: they are the largest, and
-/// others do under it in every run what they may overrun.
+/// Integration tests that only the long run builds for the address sanitizer: the largest, and why
+/// the others suffice.
 const LONG_SANITIZED: &[(&str, &str)] = &[
     ("arrays", "the unit tests of the layout and of the kernels access the same elements"),
     ("formats", "the fuzz targets read and write the same formats"),
+    ("matrix", "the tests of each adapter hand over the same arrays"),
 ];
 
 /// The crates of drivers, each with its integration tests.
@@ -157,14 +158,13 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     run.must_fail(&mut run.door.command(canary, ""), "LeakSanitizer: detected memory leaks")?;
 
     let workspace = Workspace::of(run)?;
-    let mut command =
-        run.door.cargo(&format!("test --package crossdock --target {TARGET} --no-fail-fast --lib"));
+    let mut command = run.door.cargo("test --package crossdock --no-fail-fast --lib");
     for (package, tests) in DRIVERS {
         let left = tests.iter().filter(|test| !LEFT_TO_VALGRIND.contains(test));
         command.args(["--package", package]).args(left.flat_map(|test| ["--test", test]));
     }
-    let features = workspace.sanitized()?;
-    command.arg(workspace::argument(features.iter().copied()));
+    // The arguments of the suite `test`, so that other crates are those of its build.
+    command.arg(workspace.features(run.door)?);
     let tests = workspace.integration_tests()?;
     let mut left_out = NOT_SANITIZED.to_vec();
     if !run.door.long {
@@ -172,31 +172,26 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
         run.note(format!("{} test programs only in the long run", LONG_SANITIZED.len()));
     }
     for (name, why) in &left_out {
-        if !tests.iter().any(|test| test.name == *name) {
+        if !tests.contains(name) {
             bail!("`{name}` is left out ({why}), but there are no such tests");
         }
     }
     let is_left_out = |name| left_out.iter().any(|(out, _)| *out == name) || LEFT_TO_VALGRIND.contains(&name);
-    for test in tests {
-        let builds = test.needs.iter().all(|feature| features.contains(feature));
-        if builds && !is_left_out(test.name) {
-            command.args(["--test", test.name]);
-        }
+    for test in tests.into_iter().filter(|test| !is_left_out(test)) {
+        command.args(["--test", test]);
     }
-    // Optimising the dependencies takes longer than they take in the tests.
-    command.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
+    // Not optimised: optimising instrumented code takes longer than the tests.
+    command.args(["--config", "profile.dev.package.crossdock-testkit.opt-level=0"]);
     // A forgotten guard leaks by design; the names of the tests that show it say so.
     command.args(["--", "--skip", LOSES_MEMORY, "--skip", COMPILES]);
     command.args(LONG_COPIES.iter().flat_map(|name| ["--skip", name]));
-    command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", format!("{SANITIZED} {FOR_LIBRARIES}"));
-    command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
+    command.env("RUSTC_WORKSPACE_WRAPPER", sanitized_rustc(run)?);
     // Rarely built twice: incremental data would cost more than they save.
     command.env("CARGO_INCREMENTAL", "0");
     // The tests of the guard for shrinking files raise SIGBUS on purpose, and need their own
     // handler. Other tests allocate too much on purpose, and expect an error. An OpenCL driver
     // changes the signal stack of its callers, which the sanitizer then does not find.
     command.env("ASAN_OPTIONS", "handle_sigbus=0:allocator_may_return_null=1:use_sigaltstack=0");
-    // Not optimised: optimising instrumented code takes longer than the tests.
     if !run.door.long {
         command.env("CROSSDOCK_CASES", INSTRUMENTED_CASES);
         // To start a process takes the sanitizer longest, and each of some thousands is killed.
@@ -205,6 +200,21 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     run.seed(&mut command);
     run.exec(&mut command)?;
     run.expect_tests()
+}
+
+/// A script that compiles the crates of the workspace for the sanitizer, but for procedural macros
+/// and build scripts, which the compiler and Cargo load. Other crates stay those of the suite
+/// `test`, and are neither built again nor instrumented: their unsafe code is not ours. Cargo
+/// itself must not see the variable that unlocks, since build scripts of other crates depend on it.
+fn sanitized_rustc(run: &Run<'_>) -> Result<PathBuf> {
+    let (name, value) = UNLOCK;
+    let script = format!(
+        "case \" $* \" in\n\
+        *' --crate-type proc-macro '* | *' --crate-name build_script_'*) exec \"$@\" ;;\n\
+        esac\n\
+        exec env {name}={value} \"$@\" {SANITIZED} '{FOR_LIBRARIES}'"
+    );
+    run.script("sanitized-rustc", &script)
 }
 
 pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -318,6 +319,15 @@ impl Run<'_> {
         if counts.passed + counts.failed > 0 {
             self.closing.push(line.trim().to_owned());
         }
+    }
+
+    /// A program in the target folder: `text` for the shell.
+    pub(crate) fn script(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.door.target.join("xtask").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n"))
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(path)
     }
 
     /// Puts `text` into the log.

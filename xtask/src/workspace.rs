@@ -1,6 +1,6 @@
 //! Cargo's description of the workspace.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::run::{Door, Run};
@@ -8,20 +8,9 @@ use crate::run::{Door, Run};
 /// Features of the library with very many dependencies, which only the long run builds.
 pub(crate) const HEAVY: &[&str] = &["candle-0_11"];
 
-/// Features that the sanitizer omits beside those: conversions of arrays of other crates, which
-/// would be instrumented, too. Valgrind runs the tests of all conversions.
-const NOT_SANITIZED: &[&str] = &["nalgebra-0_35", "ndarray-0_17"];
-
 const LIBRARY: &str = "crossdock";
 
 pub(crate) struct Workspace(Value);
-
-/// An integration test of the library.
-pub(crate) struct IntegrationTest<'a> {
-    pub(crate) name: &'a str,
-    /// The features without which it does not compile.
-    pub(crate) needs: Vec<&'a str>,
-}
 
 impl Workspace {
     pub(crate) fn of(run: &mut Run<'_>) -> Result<Self> {
@@ -57,36 +46,21 @@ impl Workspace {
         Ok(argument(if door.long { self.library_features()? } else { self.light()? }))
     }
 
-    /// The features with which the address sanitizer runs.
-    pub(crate) fn sanitized(&self) -> Result<Vec<&str>> {
-        let mut features = self.light()?;
-        if let Some(unknown) = NOT_SANITIZED.iter().find(|feature| !features.contains(feature)) {
-            bail!("the sanitizer omits the feature `{unknown}`, but there is none");
-        }
-        features.retain(|feature| !NOT_SANITIZED.contains(feature));
-        Ok(features)
-    }
-
     fn light(&self) -> Result<Vec<&str>> {
         Ok(self.library_features()?.into_iter().filter(|feature| !HEAVY.contains(feature)).collect())
     }
 
-    pub(crate) fn integration_tests(&self) -> Result<Vec<IntegrationTest<'_>>> {
+    /// The names of the integration tests of the library.
+    pub(crate) fn integration_tests(&self) -> Result<Vec<&str>> {
         let targets = self.library()?["targets"].as_array().into_iter().flatten();
         let tests = targets.filter(|target| target["kind"][0] == "test");
-        Ok(tests.filter_map(integration_test).collect())
+        Ok(tests.filter_map(|test| test["name"].as_str()).collect())
     }
 }
 
-/// The argument for these features of the library.
-pub(crate) fn argument<'a>(features: impl IntoIterator<Item = &'a str>) -> String {
+fn argument<'a>(features: impl IntoIterator<Item = &'a str>) -> String {
     let features: Vec<_> = features.into_iter().map(|feature| format!("{LIBRARY}/{feature}")).collect();
     format!("--features={}", features.join(","))
-}
-
-fn integration_test(target: &Value) -> Option<IntegrationTest<'_>> {
-    let needs = target["required-features"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    Some(IntegrationTest { name: target["name"].as_str()?, needs: needs.collect() })
 }
 
 #[cfg(test)]
@@ -95,13 +69,13 @@ mod tests {
     use serde_json::json;
 
     fn workspace() -> Workspace {
-        let target = |name: &str, needs: &[&str]| json!({ "name": name, "kind": ["test"], "required-features": needs });
+        let target = |name: &str| json!({ "name": name, "kind": ["test"] });
         Workspace(json!({ "packages": [
             {
                 "name": "crossdock", "rust_version": "1.90",
                 "features": { "default": [], "candle-0_11": ["dep:candle"], "half-2": ["dep:half"] },
                 "targets": [
-                    { "name": "crossdock", "kind": ["lib"] }, target("views", &[]), target("matrix", &["half-2", "candle-0_11"])
+                    { "name": "crossdock", "kind": ["lib"] }, target("views"), target("matrix")
                 ],
             },
             { "name": "tool", "rust_version": "1.90", "features": {}, "targets": [] },
@@ -118,11 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn the_features_that_a_test_needs_are_told() {
-        let workspace = workspace();
-        let tests = workspace.integration_tests().unwrap();
-        let tests: Vec<_> = tests.into_iter().map(|test| (test.name, test.needs)).collect();
-        assert_eq!(tests, [("views", vec![]), ("matrix", vec!["half-2", "candle-0_11"])]);
+    fn integration_tests_are_those_of_the_library() {
+        assert_eq!(workspace().integration_tests().unwrap(), ["views", "matrix"]);
     }
 
     #[test]

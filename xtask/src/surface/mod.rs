@@ -5,7 +5,6 @@ mod listing;
 mod signature;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,12 +70,8 @@ fn list(run: &mut Run<'_>) -> Result<Listing> {
 /// A script that starts rustdoc unlocked. Cargo itself must not see the variable: build scripts of
 /// other crates depend on it, so all crates would be built again here, and again in the next suite.
 fn unlocked_rustdoc(run: &Run<'_>) -> Result<PathBuf> {
-    let path = run.door.target.join("xtask/unlocked-rustdoc");
     let (name, value) = UNLOCK;
-    fs::write(&path, format!("#!/bin/sh\nexec env {name}={value} rustdoc \"$@\"\n"))
-        .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
-        .with_context(|| format!("{} cannot be written", path.display()))?;
-    Ok(path)
+    run.script("unlocked-rustdoc", &format!("exec env {name}={value} rustdoc \"$@\""))
 }
 
 fn check_limit(names: usize) -> Result<()> {
