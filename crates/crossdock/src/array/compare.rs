@@ -4,13 +4,14 @@ use crate::array::{Array, DArray};
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::kernel::{self, ComparedArray, EqualityRule, index_of};
+use crate::layout::Layout;
 use crate::memory::LeaseKind;
 
 impl DArray {
     /// Whether another array has the same shape and equal elements, by NumPy's rules: NaN and NaT
     /// are unequal to everything, -0.0 equals 0.0, and byte orders, strides and the padding of
     /// records do not matter. Copies nothing; under Pin leases held for the call. Ends at the first
-    /// difference.
+    /// difference, and compares elements once that both arrays repeat along an axis.
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -106,15 +107,32 @@ impl DArray {
     /// The index of the first element that differs. The shapes must be equal.
     fn difference(&self, other: &Self, rule: EqualityRule) -> Result<Option<Vec<usize>>> {
         let (_ours, _theirs) = (self.lease(LeaseKind::Pin)?, other.lease(LeaseKind::Pin)?);
-        // SAFETY: each side is the pointer, dtype and layout of one array (DArray 1 and 2), and
-        // both Pin leases are held until the end of this function, so racy loads are permitted.
-        let position = unsafe { kernel::first_difference(side(self), side(other), rule) }?;
-        Ok(position.map(|position| index_of(self.shape(), position)))
+        let once = repeated_once(self.layout(), other.layout())?;
+        let (left, right) =
+            once.as_ref().map_or((self.layout(), other.layout()), |(left, right)| (left, right));
+        // SAFETY: each side is the pointer and dtype of one array (DArray 1 and 2), with its layout
+        // or some of its elements, from element 0 on. Both Pin leases are held until the end of
+        // this function, so racy loads are permitted.
+        let position = unsafe { kernel::first_difference(side(self, left), side(other, right), rule) }?;
+        Ok(position.map(|position| index_of(left.shape(), position)))
     }
 }
 
-fn side(array: &DArray) -> ComparedArray<'_> {
-    ComparedArray { src: array.as_ptr(), dtype: array.dtype(), layout: array.layout() }
+fn side<'a>(array: &'a DArray, layout: &'a Layout) -> ComparedArray<'a> {
+    ComparedArray { src: array.as_ptr(), dtype: array.dtype(), layout }
+}
+
+/// Two layouts of one shape with one element along the axes on which both repeat theirs, if there
+/// are any: the first elements that differ, if any do, have index 0 there.
+fn repeated_once(left: &Layout, right: &Layout) -> Result<Option<(Layout, Layout)>> {
+    let mut once = None;
+    for (axis, &len) in left.shape().iter().enumerate() {
+        if len > 1 && left.strides()[axis] == 0 && right.strides()[axis] == 0 {
+            let (one, other) = once.as_ref().map_or((left, right), |(one, other)| (one, other));
+            once = Some((one.slice_axis(axis, ..1)?.0, other.slice_axis(axis, ..1)?.0));
+        }
+    }
+    Ok(once)
 }
 
 impl<T: Element, const D: usize> Array<T, D> {

@@ -363,6 +363,23 @@ fn what_is_not_alone_is_not_turned_around_and_comes_back() {
 }
 
 #[test]
+fn elements_that_both_arrays_repeat_are_compared_once() {
+    const MANY: usize = 1 << 40;
+    let row = DArray::from(Array::from_vec(vec![1, 2, 3], [3]).unwrap());
+    let other = row.to_order(Order::RowMajor).unwrap();
+    let repeated = |row: &DArray| row.broadcast_to(&[MANY, 3]).unwrap();
+    assert!(repeated(&row).equals(&repeated(&other)).unwrap());
+    other.set(&[1], &9.into()).unwrap();
+    assert_eq!(repeated(&row).first_difference(&repeated(&other)).unwrap(), Some(vec![0, 1]));
+    let columns = |row: &DArray| repeated(row).transpose().unwrap();
+    assert_eq!(columns(&row).first_difference(&columns(&other)).unwrap(), Some(vec![1, 0]));
+    // One that does not repeat them has all of them compared.
+    let few = other.broadcast_to(&[4, 3]).unwrap();
+    let written = row.broadcast_to(&[4, 3]).unwrap().to_order(Order::RowMajor).unwrap();
+    assert_eq!(few.first_difference(&written).unwrap(), Some(vec![0, 1]));
+}
+
+#[test]
 fn rows_behind_pointers_are_converted_filled_and_compared_as_others() {
     let rows = DArray::from_rows(vec![vec![1.5_f32, -2.0, 70000.0], vec![4.0, 5.0, 6.0]]).unwrap();
     assert!(rows.is_indirect());
