@@ -5,8 +5,8 @@ use std::io;
 use crossdock::Error;
 use crossdock::view::Refusal;
 use pyo3::exceptions::{
-    PyBufferError, PyException, PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError,
-    PyValueError,
+    PyBufferError, PyException, PyIndexError, PyMemoryError, PyOSError, PyRecursionError, PyRuntimeError,
+    PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -51,10 +51,17 @@ pub(crate) fn refused(refusal: &Refusal) -> PyErr {
     PyBufferError::new_err(refusal.in_words(words).to_string())
 }
 
-/// Wraps a producer's exception as `BufferError`, with what was called. Interrupts pass unchanged.
+/// Whether an exception of a producer says nothing of its memory: an interrupt, or calls that are
+/// nested too deeply.
+pub(crate) fn is_passed_on(py: Python<'_>, error: &PyErr) -> bool {
+    !error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyRecursionError>(py)
+}
+
+/// Wraps a producer's exception as `BufferError`, with what was called. Those that
+/// [`is_passed_on`] names stay as they are.
 #[cold]
 pub(crate) fn producer(py: Python<'_>, asked: &str, error: PyErr) -> PyErr {
-    if error.is_instance_of::<PyBufferError>(py) || !error.is_instance_of::<PyException>(py) {
+    if error.is_instance_of::<PyBufferError>(py) || is_passed_on(py, &error) {
         return error;
     }
     let refused = PyBufferError::new_err(format!("{asked} refused: {}", error.value(py)));

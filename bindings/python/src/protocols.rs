@@ -16,7 +16,7 @@
 use crossdock::DArray;
 use crossdock::bindings::count_copied;
 use crossdock::element::ScalarKind;
-use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -138,10 +138,7 @@ fn lend_by_others(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<D
         };
         match lent {
             Ok(array) => return Ok(array),
-            // An interrupt ends the import.
-            Err(Refused { error, .. }) if !error.is_instance_of::<PyException>(object.py()) => {
-                return Err(error);
-            }
+            Err(Refused { error, .. }) if errors::is_passed_on(object.py(), &error) => return Err(error),
             Err(Refused { error, is_last: true }) => return Err(error),
             Err(Refused { error, .. }) => refused.push((protocol.name, error)),
         }

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
 
 use crate::dtype_object::{DTypeObject, dtype_text};
 use crate::errors::{self, Raise};
-use crate::files::array_of;
+use crate::files::{array_of, check_whole};
 use crate::object::wrap;
 use crate::shared;
 use crate::table::{self, NotATable, Table, TableBatches};
@@ -103,6 +103,8 @@ pub(crate) fn connect(py: Python<'_>, name: Option<String>) -> PyResult<HeldArra
 /// ------
 /// TypeError
 ///     For a column of elements that no array has, such as text: a table can have it.
+/// ValueError
+///     If the arrays are an archive with some that cannot be opened.
 /// BufferError
 ///     If another process is publishing the name, or if the set exceeds a limit of its holder.
 /// OSError
@@ -132,6 +134,7 @@ pub(crate) fn publish(
         let text = format!("{name} has a version, which the holder chooses: publish {}", label.name());
         return Err(PyValueError::new_err(text));
     }
+    check_whole(arrays, name)?;
     let mut parts = Vec::new();
     for item in arrays.call_method0("items")?.try_iter()? {
         let (name, part): (String, Bound<'_, PyAny>) = item?.extract()?;

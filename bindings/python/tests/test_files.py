@@ -282,3 +282,19 @@ except (OSError, BufferError, RuntimeError) as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and "shr" in done.stdout + done.stderr, done
+
+
+def test_arrays_that_cannot_be_opened_are_listed_and_never_lost_in_silence(tmp_path):
+    np.savez(tmp_path / "some.npz", w=np.arange(3.0), labels=np.array(["a", None], object))
+    archive = crossdock.open(tmp_path / "some.npz")
+    assert list(archive) == ["w"] and list(archive.refused) == ["labels"]
+    assert repr(archive).endswith("\nand 1 that cannot be opened, see `refused`:\n  labels")
+    with pytest.raises(KeyError, match="pickle"):
+        archive.get("labels", "default")
+    assert archive.get("other", "default") == "default"
+    for lose in (lambda: crossdock.save(tmp_path / "copy.npz", archive), lambda: crossdock.publish("copy", archive)):
+        with pytest.raises(ValueError, match="1 of the 2 arrays of the archive cannot be opened .*labels"):
+            lose()
+    assert not (tmp_path / "copy.npz").exists()
+    crossdock.save(tmp_path / "copy.npz", dict(archive))
+    assert crossdock.open(tmp_path / "copy.npz")["w"].tolist() == [0, 1, 2]

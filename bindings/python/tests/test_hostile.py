@@ -3,6 +3,8 @@ released once."""
 
 import ctypes
 import gc
+import inspect
+import sys
 
 import pytest
 
@@ -101,3 +103,30 @@ def test_a_capsule_of_another_name_is_left_alone():
     for thing in (None, 5, object(), b"dltensor", ctypes.c_int(5)):
         with pytest.raises(ValueError, match="capsule"):
             crossdock.from_dlpack(type("Odd", (), {"__dlpack__": lambda self, **_: thing})())
+
+
+class ItsOwnInterface:
+    """Asks for itself, without end."""
+
+    @property
+    def __array_interface__(self):
+        return crossdock.asarray(self).__array_interface__
+
+    def __dlpack__(self, **options):
+        return crossdock.from_dlpack(self).__dlpack__()
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+@pytest.mark.parametrize("ask", [crossdock.asarray, crossdock.from_dlpack])
+def test_a_producer_that_asks_for_itself_ends_at_the_limit_of_calls(ask):
+    # Frames of this build may be too large for Python's usual limit.
+    limit = sys.getrecursionlimit()
+    depth = len(inspect.stack(0))
+    sys.setrecursionlimit(depth + 100)
+    try:
+        with pytest.raises(RecursionError):
+            ask(ItsOwnInterface())
+    finally:
+        sys.setrecursionlimit(limit)
