@@ -632,7 +632,7 @@ impl Archive {
         let mut text = format!("Archive of {} {arrays} ({})", entries.len(), self.format());
         let shown = &entries[..entries.len().min(LISTED)];
         let names: Vec<_> = shown.iter().map(|entry| crate::text::name(entry.name())).collect();
-        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let width = crate::text::width(&names);
         let dtypes: Vec<_> = shown.iter().map(|entry| dtype_text(entry.dtype())).collect();
         let dtype_width = dtypes.iter().map(String::len).max().unwrap_or(0);
         for ((entry, name), dtype) in shown.iter().zip(names).zip(dtypes) {

@@ -445,7 +445,7 @@ impl HeldArrays {
         let mut text = format!("HeldArrays {} of {parts}", self.set.label());
         let shown = &names[..names.len().min(LISTED)];
         let texts: Vec<_> = shown.iter().map(|name| crate::text::name(name)).collect();
-        let width = texts.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let width = crate::text::width(&texts);
         let describe = |name: &&str| {
             Ok(match self.table_shape(name)? {
                 Some((rows, columns)) => ("table".to_owned(), crate::text::shape(&[rows, columns])),

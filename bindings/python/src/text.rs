@@ -63,3 +63,8 @@ pub(crate) fn name(name: &str) -> String {
     };
     name.chars().map(escaped).collect()
 }
+
+/// The letters of the longest text, as far as formatting can pad others to it.
+pub(crate) fn width(texts: &[String]) -> usize {
+    texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).min(u16::MAX.into())
+}

@@ -89,8 +89,8 @@ def test_the_path_may_name_an_array_and_a_view(tmp_path):
 
 
 def test_a_long_archive_is_listed_in_part(tmp_path):
-    crossdock.save(tmp_path / "long.npz", {f"a{index}": [index] for index in range(300)})
-    archive = crossdock.open(tmp_path / "long.npz")
+    crossdock.save(tmp_path / "long.safetensors", {f"a{index}": [index] for index in range(300)})
+    archive = crossdock.open(tmp_path / "long.safetensors")
     assert len(archive) == 300 and repr(archive).count("\n") == 21 and "… and 280 more" in repr(archive)
 
 
@@ -282,6 +282,12 @@ except (OSError, BufferError, RuntimeError) as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and "shr" in done.stdout + done.stderr, done
+
+
+def test_a_very_long_name_is_listed_whole(tmp_path):
+    name = "n" * 70_000
+    crossdock.save(tmp_path / "long.safetensors", {name: [1], "m": [2]})
+    assert repr(crossdock.open(tmp_path / "long.safetensors")).count(name) == 1
 
 
 def test_arrays_that_cannot_be_opened_are_listed_and_never_lost_in_silence(tmp_path):

@@ -36,7 +36,9 @@
  * Threads. Any thread may use and free a handle, and many threads may use one at once. Free a
  * handle only after its last use on any thread.
  *
- * Callbacks must not throw. Their arguments are valid during the call. They may call this library.
+ * Callbacks must not throw, and must not leave the call by longjmp or pthread_exit. Their arguments
+ * are valid during the call. They may call this library. A thread must not be cancelled
+ * (pthread_cancel) in a call of this library.
  *
  * Fork. A child made by fork may use the arrays, buffers and leases that it inherited; private memory
  * is its own copy, shared memory is shared. Senders, receivers, streams and devices belong to the

@@ -185,8 +185,11 @@ XD_API bool xd_array_fill(const xd_array_t *array, const xd_value *value, xd_err
 
 /* ----- copies, conversions, comparisons: copies are counted ----- */
 
-#define XD_CASTING_CHECKED 0    /* a value that does not fit is XD_ERROR_VALUE, with the index */
-#define XD_CASTING_SATURATING 1 /* fractions are truncated, values out of range clamped, dates rounded down */
+/* Either way floats are rounded to what the target can hold. */
+#define XD_CASTING_CHECKED 0 /* a value that does not fit is XD_ERROR_VALUE, with the index */
+/* Fractions are truncated, dates rounded down, values out of range clamped. Floats out of range
+ * become infinite if the target has infinities. */
+#define XD_CASTING_SATURATING 1
 
 /* A contiguous copy. */
 XD_API XD_MUST_USE xd_array_t *xd_array_copy(const xd_array_t *array, int32_t order, xd_error_t **error);
@@ -207,7 +210,8 @@ XD_API bool xd_array_equals(const xd_array_t *array, const xd_array_t *other, bo
 XD_API XD_MUST_USE xd_array_t *xd_array_to_byte_order(const xd_array_t *array, char order, xd_error_t **error);
 
 /* Sets *close to whether both have the same shape, and |a - b| <= atol + rtol * |b| for all elements;
- * NaN equals NaN if `equal_nan` is true. */
+ * NaN equals NaN if `equal_nan` is true. Computed in double precision, to which integers beyond 2^53
+ * are rounded: xd_array_equals compares them exactly. */
 XD_API bool xd_array_all_close(const xd_array_t *array, const xd_array_t *other, double rtol, double atol,
                                bool equal_nan, bool *close, xd_error_t **error);
 

@@ -7,6 +7,9 @@ const COLUMNS: usize = 12;
 /// How many characters a cell has at most.
 const WIDTH: usize = 40;
 
+/// Formatting pads to no more characters. The lines of longer names are not aligned.
+const MOST_PADDED: usize = u16::MAX as usize;
+
 /// The indices that are displayed of so many, at most `most`; `None` stands for those left out.
 pub fn displayed(len: usize, most: usize) -> Vec<Option<usize>> {
     if len <= most {
@@ -50,8 +53,10 @@ pub fn grid<E>(
         });
     }
     let width = |text: &String| text.chars().count();
-    let widths: Vec<usize> =
-        table.iter().map(|(name, cells)| cells.iter().chain([name]).map(width).max().unwrap_or(0)).collect();
+    let widest = |(name, cells): &(String, Vec<String>)| {
+        cells.iter().chain([name]).map(width).max().unwrap_or(0).min(MOST_PADDED)
+    };
+    let widths: Vec<usize> = table.iter().map(widest).collect();
     let mut text = String::new();
     for row in 0..=rows.len() {
         let mut line = String::new();
@@ -63,4 +68,18 @@ pub fn grid<E>(
         text.push('\n');
     }
     Ok(format!("{text}\n[{} rows x {} columns]", shape.0, shape.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_longer_than_formatting_pads_is_written_whole() {
+        let name = "n".repeat(MOST_PADDED + 1);
+        let cells = |_, rows: &[Option<usize>]| Ok::<_, ()>(vec!["7".to_owned(); rows.len()]);
+        let text = grid((1, 1), |_| name.clone(), cells).unwrap();
+        assert_eq!(text.lines().next().map(str::trim), Some(&*name));
+        assert!(text.ends_with("\n\n[1 rows x 1 columns]"), "{text}");
+    }
 }
