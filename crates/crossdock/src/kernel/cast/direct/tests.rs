@@ -119,7 +119,7 @@ fn every_loop_converts_as_blocks_do_at_every_length_and_address() {
         levels().flat_map(|level| [(level, Casting::Checked), (level, Casting::Saturating)])
     {
         let loops = loops(level, casting);
-        assert!(loops.len() > 50, "{} loops at {level:?}", loops.len());
+        assert!(loops.len() >= 50, "{} loops at {level:?}", loops.len());
         for (direct, from, to) in &loops {
             for len in [0, 1, 2, 7, 16, 63, 64, 65, 127, 128, 200] {
                 let elements = numbers(*from, len, &mut rng);
@@ -144,7 +144,10 @@ fn large_arrays_are_streamed_by_threads_wherever_they_begin() {
         ] {
             let (from, to) = (scalar(from), scalar(to));
             // SAFETY: clause 1 of `new`: the level is one of `Level::available`.
-            let direct = unsafe { DirectCast::new(from, to, Casting::Checked, level) }.unwrap();
+            let Some(direct) = (unsafe { DirectCast::new(from, to, Casting::Checked, level) }) else {
+                assert!(to.kind() == ScalarKind::Float16 && !cfg!(target_arch = "x86_64"), "{to:?}");
+                continue;
+            };
             let len = STREAMED / to.itemsize() + rng.usize(1..300);
             let elements = numbers(from, len, &mut rng);
             let expected = blocks(from, &elements, to, Casting::Checked);
