@@ -27,7 +27,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_to_shared(const xd_array_t *array, int32
  * another process. XD_ERROR_UNSUPPORTED for other memory; *fd is -1 then. */
 XD_API bool xd_buffer_fd(const xd_buffer_t *buffer, int *fd, uint64_t *offset, xd_error_t **error);
 
-/* Maps shared memory of another process. `fd` is duplicated, and stays the caller's. */
+/* Maps shared memory of another process, which is sealed against shrinking: xd_array_from_fd and
+ * xd_array_open take files. `fd` is duplicated, and stays the caller's. */
 XD_API XD_MUST_USE xd_buffer_t *xd_buffer_map_fd(int fd, uint64_t offset, size_t nbytes, bool writable,
                                                  xd_error_t **error);
 

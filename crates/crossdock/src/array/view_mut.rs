@@ -152,8 +152,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
 #[cold]
 pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
     format!(
-        "elements of shape {shape:?} with strides {strides:?} overlap, so a write to one element would \
-        change another"
+        "elements of shape {shape:?} with strides {strides:?} may overlap, so a write to one element \
+        could change another"
     )
 }
 

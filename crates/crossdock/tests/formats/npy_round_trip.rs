@@ -187,14 +187,14 @@ fn a_writable_array_writes_the_file_and_another_does_not() {
     assert_eq!(std::fs::read(&path).unwrap().len(), 128 + 12);
 }
 
-/// Accepts this many bytes, and then no more.
-struct Full(usize);
+/// Accepts this many bytes, and then fails in this way.
+struct Full(usize, io::ErrorKind);
 
 impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(self.0);
         self.0 -= taken;
-        if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
+        if taken == 0 { Err(self.1.into()) } else { Ok(taken) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -207,10 +207,12 @@ fn a_writer_that_refuses_is_an_error_wherever_it_does() {
     let array: DArray = Array::from_vec(vec![0u8; 1000], [10, 100]).unwrap().into();
     for array in [array.clone(), array.transpose().unwrap(), array.reverse(0).unwrap()] {
         for room in [0, 100, 128, 129, 1127] {
-            let error = npy::write(Full(room), &array).unwrap_err();
+            let error = npy::write(Full(room, io::ErrorKind::StorageFull), &array).unwrap_err();
             assert!(error.is_io(), "{error:?}");
+            let error = npy::write(Full(room, io::ErrorKind::OutOfMemory), &array).unwrap_err();
+            assert!(error.is_out_of_memory(), "{error:?}");
         }
-        npy::write(Full(1128), &array).unwrap();
+        npy::write(Full(1128, io::ErrorKind::StorageFull), &array).unwrap();
     }
 }
 

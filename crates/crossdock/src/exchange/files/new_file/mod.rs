@@ -198,7 +198,8 @@ pub(super) fn put(writer: &mut impl Write, bytes: &[u8]) -> Result<()> {
 }
 
 pub(super) fn write_error(error: io::Error) -> Error {
-    Error::caused(Kind::Io, format!("it could not be written: {}", system_text(&error)), error)
+    let kind = if error.kind() == ErrorKind::OutOfMemory { Kind::OutOfMemory } else { Kind::Io };
+    Error::caused(kind, format!("it could not be written: {}", system_text(&error)), error)
 }
 
 fn already_there() -> Error {
