@@ -3,7 +3,9 @@
 use arrow_data::ArrayData;
 #[cfg(feature = "candle-0_11")]
 use candle_core::{CpuStorage, Storage, Tensor};
-use crossdock::element::{DType, Element};
+#[cfg(feature = "candle-0_11")]
+use crossdock::element::DType;
+use crossdock::element::Element;
 use crossdock::exchange::LeasedTensor;
 use crossdock::memory::Birth;
 use crossdock::memory::Pinned;
