@@ -211,6 +211,7 @@ pub(crate) fn file_stems(folder: &Path) -> Result<Vec<String>> {
     names.sort();
     Ok(names)
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -52,9 +52,9 @@ struct Cli {
 enum Task {
     /// Run the test suites, installing what they need and is missing
     #[command(after_help = "Examples:\n  \
-        cargo xtask test               everything, as CI runs it\n  \
+        cargo xtask test               every suite, as CI runs it\n  \
         cargo xtask test --fast        for daily work\n  \
-        cargo xtask test --long        more random cases and longer fuzzing, before a big merge\n  \
+        cargo xtask test --long        what the usual run omits, too, before a big merge\n  \
         cargo xtask test loom fuzz     these suites only")]
     Test(TestArgs),
     /// Measure: Crossdock beside its peers, in one run
