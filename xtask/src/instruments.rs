@@ -10,10 +10,6 @@ use crate::filter;
 use crate::run::Run;
 use crate::workspace::Workspace;
 
-/// The fuzzer's flags need an explicit target, so that build scripts and procedural macros are
-/// built without them.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
-
 /// Unlocks the unstable options of the sanitizers' and the fuzzer's builds in the installed
 /// toolchain, so that all suites use the same compiler. Nothing instruments inline assembly: with
 /// `crossdock_sanitized` the library tells the sanitizer of it.

@@ -12,10 +12,14 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 
 use crate::checks::file_stems;
-use crate::instruments::{SANITIZED, TARGET, UNLOCK};
+use crate::instruments::{SANITIZED, UNLOCK};
 use crate::run::{Door, Run, at_once, start};
 
 pub(crate) const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
+
+/// Flags need an explicit target, so that build scripts and procedural macros are built without
+/// them.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The new inputs of the suite for each target, beside all of its corpus. They are counted, and the
 /// random choices are always the same, so that only a change of the code makes the suite fail.
