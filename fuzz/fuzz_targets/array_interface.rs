@@ -10,7 +10,7 @@ use crossdock::buffer::Buffer;
 use crossdock::bindings::array_interface::{Described, InterfaceType, import};
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
-use crossdock_fuzz::onward;
+use crate::onward;
 
 /// The number of bytes.
 const BYTES: usize = 256;

@@ -5,7 +5,7 @@
 use crossdock::DArray;
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::view::CopyPolicy;
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 use crossdock_testkit::arrow::{Choices, ForeignExport, Recipe};
 
 fuzz_target!(|data: &[u8]| {

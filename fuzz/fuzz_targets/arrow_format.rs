@@ -154,6 +154,7 @@ fn metadata(texts: &[&[u8]]) -> Vec<u8> {
 
 impl Node {
     /// Puts the structs into the lists, children first, and returns their addresses.
+    #[expect(clippy::vec_box, reason = "a struct stays where it is while its list grows")]
     fn lend(
         &mut self,
         rows: i64,

@@ -9,7 +9,7 @@ use std::ptr;
 use crossdock::bindings::arrow::ArrowStream;
 use crossdock::bindings::arrow::ArrowArrayStream;
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 use crossdock_testkit::arrow::{Choices, ForeignExport, Recipe};
 
 /// The producer's message for an error.
@@ -70,7 +70,7 @@ fuzz_target!(|data: &[u8]| {
     let mut kept = Vec::new();
     if let Ok(mut taken) = taken {
         let mut seen = 0;
-        while let Some(column) = taken.next() {
+        for column in taken.by_ref() {
             let Ok(column) = column else { break };
             let columns = column.into_columns();
             let leaves = if first.is_honest() { first.leaves() } else { vec![] };

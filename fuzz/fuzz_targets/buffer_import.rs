@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossdock::bindings::pep3118::{Described, Flags, import};
 use crossdock::memory::Birth;
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 use crossdock_testkit::buffer::{Exporter, FORMATS, Recipe};
 use crossdock_testkit::dlpack::Choices;
 

@@ -74,11 +74,10 @@ fn run_steps(mut steps: Steps<'_>) -> Option<()> {
                 }
             }
             4 => {
-                if let Some(loan) = loans.pop().filter(|_| step & 0x80 == 0) {
-                    if let Err(refused) = loan.send() {
+                if let Some(loan) = loans.pop().filter(|_| step & 0x80 == 0)
+                    && let Err(refused) = loan.send() {
                         assert!(!refused.to_string().is_empty());
                     }
-                }
             }
             5 => match if step & 0x80 == 0 { receiver.try_receive() } else { receiver.receive(NOW) } {
                 Ok(Some(view)) => {

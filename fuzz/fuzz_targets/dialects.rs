@@ -3,7 +3,7 @@
 //! read as the same dtype.
 
 use crossdock::element::{DType, Field};
-use crossdock_fuzz::spellings;
+use crate::spellings;
 use crossdock_testkit::dlpack::Choices;
 
 const SCALARS: [&str; 48] = [

@@ -8,7 +8,7 @@ use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::{
     ExportOptions, export_versioned, import_legacy, import_versioned,
 };
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 use crossdock_testkit::dlpack::{Choices, ForeignExport, Recipe};
 
 fuzz_target!(|data: &[u8]| {

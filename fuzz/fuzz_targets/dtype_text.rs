@@ -3,7 +3,7 @@
 
 use crossdock::bindings::dialect::typestr;
 use crossdock::element::DType;
-use crossdock_fuzz::spellings;
+use crate::spellings;
 
 fuzz_target!(|text: &str| {
     let named = text.parse::<DType>();

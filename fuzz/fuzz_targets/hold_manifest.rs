@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use crossdock::bindings::hold;
 use crossdock::memory::Birth;
-use crossdock_fuzz::onward;
+use crate::onward;
 
 const NBYTES: usize = 5000;
 

@@ -8,7 +8,7 @@
 use std::ptr;
 
 use crossdock::bindings::memory_view::{self, Class, Entry, Flags, View};
-use crossdock_fuzz::onward;
+use crate::onward;
 use crossdock_testkit::dlpack::Choices;
 use crossdock_testkit::hostile::{self, Hostile, Recipe, fill};
 

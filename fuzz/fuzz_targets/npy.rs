@@ -5,7 +5,7 @@ use crossdock::DArray;
 use crossdock::bindings::files::NpyHeader;
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::npy;
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 
 /// Arrays with more elements, or more bytes, are not walked: elements of size 0 can be of any
 /// number.

@@ -4,7 +4,7 @@
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, SaveOptions, npz};
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 
 /// The limit of inflated bytes.
 const LIMIT: u64 = 1 << 16;

@@ -4,7 +4,7 @@
 
 use crossdock::Error;
 use crossdock::bindings::dialect::pack::{self, Component, Member, Template};
-use crossdock_fuzz::spellings;
+use crate::spellings;
 
 /// Items up to this size are read and written.
 const LARGEST: usize = 1 << 12;

@@ -2,7 +2,7 @@
 //! dtype of that size, which every dialect prints as a format of the same dtype.
 
 use crossdock::bindings::dialect::pep3118;
-use crossdock_fuzz::spellings;
+use crate::spellings;
 
 fuzz_target!(|data: &[u8]| {
     let (size, format) = data.split_at(data.len().min(2));

@@ -2,7 +2,7 @@
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions};
-use crossdock_fuzz::mapped;
+use crate::mapped;
 
 fuzz_target!(|bytes: &[u8]| {
     let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");

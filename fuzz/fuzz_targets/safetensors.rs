@@ -3,7 +3,7 @@
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, SaveOptions, safetensors};
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 
 fuzz_target!(|bytes: &[u8]| {
     let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");

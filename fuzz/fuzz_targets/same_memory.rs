@@ -283,7 +283,7 @@ impl Plain {
             plain.shape.push(LENGTHS[usize::from(choices.below(16))].min(left));
         }
         let mut step = plain.itemsize() as isize;
-        let is_tight = choices.byte() % 2 == 0;
+        let is_tight = choices.byte().is_multiple_of(2);
         for axis in (0..plain.shape.len()).rev() {
             let around = isize::from(choices.byte() as i8);
             plain.strides.insert(0, if is_tight { step * (1 + around % 2).max(1) } else { around % 40 });

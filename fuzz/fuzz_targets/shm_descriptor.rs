@@ -52,13 +52,12 @@ struct Made {
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices(data);
     let before = next_descriptor();
-    if let Some(made) = make(&mut choices) {
-        if let Some(description) = describe(&mut choices, made.memory.unwrap_or(SMALL)) {
+    if let Some(made) = make(&mut choices)
+        && let Some(description) = describe(&mut choices, made.memory.unwrap_or(SMALL)) {
             let attack = choices.byte();
             inherit(&made, &description);
             receive(&made, &description, attack);
         }
-    }
     assert_eq!(next_descriptor(), before, "a descriptor is left open");
 });
 
@@ -165,7 +164,7 @@ fn describe(choices: &mut Choices<'_>, size: u64) -> Option<Description> {
         4 => size.saturating_add(near),
         _ => u64::MAX - near,
     };
-    Description::new(dtype, &shape, &strides, offset, choices.byte() % 4 == 0).ok()
+    Description::new(dtype, &shape, &strides, offset, choices.byte().is_multiple_of(4)).ok()
 }
 
 /// A descriptor of one of the kernel's kinds; `None` if the kernel has none left.
@@ -211,7 +210,7 @@ fn file(choices: &mut Choices<'_>) -> Option<Made> {
     let fd = owned(unsafe { libc::open(folder.as_ptr(), flags, 0o600) }).ok()?;
     let file = File::from(fd);
     fill(&file, size);
-    let can_write = choices.byte() % 2 == 0;
+    let can_write = choices.byte().is_multiple_of(2);
     let fd = if can_write { file.into() } else { reopened(file.as_fd(), libc::O_RDONLY)? };
     Some(Made { fd, memory: Some(size), seals: 0, is_huge: false, can_read: true, can_write })
 }

@@ -16,7 +16,7 @@ use crossdock::bindings::shm::{self, Description, Frame};
 use crossdock::layout::{Layout, Order};
 use crossdock::view::Request;
 use crossdock::{Array, DArray};
-use crossdock_fuzz::onward;
+use crate::onward;
 use crossdock_testkit::held::send_beside;
 
 const NBYTES: usize = 5000;

@@ -5,7 +5,7 @@ use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Field};
 use crossdock::layout::Layout;
-use crossdock_fuzz::{bytes_of, onward};
+use crate::{bytes_of, onward};
 
 const SHAPE: [usize; 3] = [5, 4, 3];
 

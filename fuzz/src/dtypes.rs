@@ -10,7 +10,7 @@ use crossdock::element::{DType, DTypeKind, Field};
 /// # Panics
 ///
 /// If it is read as another dtype.
-pub fn spellings(dtype: &DType) {
+pub(crate) fn spellings(dtype: &DType) {
     assert_eq!(dtype.swapped().swapped(), *dtype);
     for dtype in [&dtype.swapped(), dtype] {
         assert!(!dtype.to_string().is_empty() && dtype.alignment().is_power_of_two());

@@ -23,7 +23,7 @@ const TYPES: [&str; 6] = ["uint8", "int64", ">float32", "float64", "complex64", 
 /// # Panics
 ///
 /// If an array on the host cannot be copied.
-pub fn bytes_of(array: &DArray) -> Vec<u8> {
+pub(crate) fn bytes_of(array: &DArray) -> Vec<u8> {
     let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
     let (buffer, _) = copy.buffer().expect("one more handle");
     buffer.pin().expect("no Write lease").to_vec()
@@ -35,7 +35,7 @@ pub fn bytes_of(array: &DArray) -> Vec<u8> {
 /// # Panics
 ///
 /// If an array is decoded, differs from its description, or is outside the file.
-pub fn mapped(contents: &Contents, range: Range<usize>) {
+pub(crate) fn mapped(contents: &Contents, range: Range<usize>) {
     for (index, entry) in contents.entries().iter().enumerate() {
         let array = entry.open().expect("all was checked");
         assert_eq!((array.dtype(), array.shape()), (entry.dtype(), entry.shape()));
@@ -59,7 +59,7 @@ pub fn mapped(contents: &Contents, range: Range<usize>) {
 /// # Panics
 ///
 /// If the elements differ.
-pub fn onward(array: &DArray, wanted: &[u8]) {
+pub(crate) fn onward(array: &DArray, wanted: &[u8]) {
     if array.len() > FEW || array.nbytes() > FEW || !array.place().is_host() {
         return;
     }

@@ -16,13 +16,12 @@ const MOST_DEPENDENCIES: usize = 5;
 /// nearly every mistake; without a limit it takes twenty times as long.
 const PREEMPTIONS: &str = "5";
 
-/// The fuzz targets, the wheel and the crate for extensions are separate workspaces, which
+/// The wheel and the crate for extensions are separate workspaces, which
 /// `cargo fmt --all` does not reach.
 pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
     run.cargo("fmt --all --check")?;
     run.cargo("fmt --manifest-path bindings/python/Cargo.toml --check")?;
-    run.cargo("fmt --all --manifest-path crates/crossdock-pyo3/Cargo.toml --check")?;
-    run.cargo("fmt --manifest-path fuzz/Cargo.toml --check")
+    run.cargo("fmt --all --manifest-path crates/crossdock-pyo3/Cargo.toml --check")
 }
 
 /// Checks with the oldest supported Rust: either the installed one, or an older one, and the

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::filter;
+use crate::fuzz::FUZZ_PACKAGE;
 use crate::run::Run;
 use crate::workspace::Workspace;
 
@@ -33,7 +34,7 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 /// the others suffice.
 const LONG_SANITIZED: &[(&str, &str)] = &[
     ("arrays", "the unit tests of the layout and of the kernels access the same elements"),
-    ("formats", "the fuzz targets read and write the same formats"),
+    ("formats", "the fuzz targets, on their corpora, read and write the same formats"),
     ("matrix", "the tests of each adapter hand over the same arrays"),
 ];
 
@@ -160,7 +161,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
         command.args(["--package", package]).args(left.flat_map(|test| ["--test", test]));
     }
     // The arguments of the suite `test`, so that other crates are those of its build.
-    command.arg(workspace.features(run.door)?);
+    command.args(["--package", FUZZ_PACKAGE]).arg(workspace.features(run.door)?);
     let tests = workspace.integration_tests()?;
     let mut left_out = NOT_SANITIZED.to_vec();
     if !run.door.long {

@@ -29,7 +29,7 @@ pub(crate) struct Door {
     pub(crate) root: PathBuf,
     /// The folder of all builds: `CARGO_TARGET_DIR`, or `target/` in the root.
     pub(crate) target: PathBuf,
-    /// More random cases and longer fuzzing.
+    /// More random cases, and fuzzing.
     pub(crate) long: bool,
     /// The subset of daily work, within the suites that run.
     pub(crate) fast: bool,

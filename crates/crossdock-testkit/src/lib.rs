@@ -4,6 +4,7 @@
 //! - [`generate`]: random valid layouts as plain data ([`Placed`]), and random arguments for
 //!   operations;
 //! - [`invalid`]: layouts that must be refused;
+//! - [`mutate`]: damages the bytes of a valid input;
 //! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every
 //!   operation written in the most obvious way;
 //! - [`arrow`]: the hostile producer of Arrow's C structs;
@@ -40,6 +41,7 @@ pub mod held;
 pub mod hostile;
 pub mod invalid;
 pub mod layouts;
+mod mutate;
 mod nested;
 mod plain;
 pub mod vectors;
@@ -47,6 +49,7 @@ pub mod vectors;
 pub use crate::counterpart::{counterparts_are_required, missing, not_run, python};
 pub use crate::coverage::Coverage;
 pub use crate::emulated::{c_compiler, emulated, this_program};
+pub use crate::mutate::mutate;
 pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};
 #[cfg(unix)]

@@ -15,20 +15,16 @@ use crate::checks::file_stems;
 use crate::instruments::{SANITIZED, UNLOCK};
 use crate::run::{Door, Run, at_once, start};
 
+pub(crate) const FUZZ_PACKAGE: &str = "crossdock-fuzz";
 pub(crate) const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 
 /// Flags need an explicit target, so that build scripts and procedural macros are built without
 /// them.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The new inputs of the suite for each target, beside all of its corpus. They are counted, and the
-/// random choices are always the same, so that only a change of the code makes the suite fail.
-const NEW_INPUTS: u64 = 300;
-const SEED: u32 = 1;
-
-/// The fuzzing time of the long suite, for all targets together, in seconds. It chooses anew, and
-/// libFuzzer's log shows the seed.
-const LONG_SECONDS: u64 = 600;
+/// The fuzzing time of the suite, for all targets together, in seconds. It chooses anew each time,
+/// and libFuzzer's log shows the seed.
+const SUITE_SECONDS: u64 = 600;
 
 /// Longer inputs are cut when a corpus is read or written.
 const LONGEST_INPUT: usize = 4096;
@@ -61,10 +57,10 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
     let door = Door::new(false)?;
     let mut run = Run::new(&door, "fuzz")?;
     let (Action::Run { targets, .. } | Action::Merge { targets } | Action::Record { targets }) = action;
-    let targets = build(&mut run, targets, false)?;
+    let targets = build(&mut run, targets)?;
     match action {
         Action::Run { seconds, .. } => {
-            println!("{}", fuzz(&mut run, &targets, Until::Seconds(*seconds), Start::Found)?.join("\n"));
+            println!("{}", fuzz(&mut run, &targets, *seconds, Start::Found)?.join("\n"));
         }
         Action::Merge { .. } => {
             for target in &targets {
@@ -76,27 +72,16 @@ pub(crate) fn command(action: &Action) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The suite: every target runs from its corpus, in the long run for its share of the time. New
-/// inputs go to the target folder, so the checkout is unchanged.
+/// The suite: every target fuzzes from its corpus for its share of the time. New inputs go to the
+/// target folder, so the checkout is unchanged. (A test of the targets' own package runs each on
+/// all of its corpus.)
 pub(crate) fn suite(run: &mut Run<'_>) -> Result<()> {
-    let targets = build(run, &[], !run.door.long)?;
-    let until = if run.door.long {
-        let processors = thread::available_parallelism().map_or(1, usize::from);
-        Until::Seconds(LONG_SECONDS * processors as u64 / targets.len() as u64)
-    } else {
-        Until::NewInputs(NEW_INPUTS)
-    };
-    let notes = fuzz(run, &targets, until, Start::Corpus)?;
+    let targets = build(run, &[])?;
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let seconds = SUITE_SECONDS * processors as u64 / targets.len() as u64;
+    let notes = fuzz(run, &targets, seconds, Start::Corpus)?;
     notes.into_iter().for_each(|note| run.note(note));
     Ok(())
-}
-
-/// When a run ends.
-#[derive(Clone, Copy)]
-enum Until {
-    /// After the inputs that it starts from, and this many of its own.
-    NewInputs(u64),
-    Seconds(u64),
 }
 
 /// The inputs that a run starts from.
@@ -109,9 +94,8 @@ enum Start {
     Found,
 }
 
-/// Builds the program with all targets, and returns those with these names, or all. `quick` is for
-/// a program that runs little: hardly optimised, and blind to the operands of comparisons.
-fn build(run: &mut Run<'_>, wanted: &[String], quick: bool) -> Result<Vec<Target>> {
+/// Builds the program with all targets, and returns those with these names, or all.
+fn build(run: &mut Run<'_>, wanted: &[String]) -> Result<Vec<Target>> {
     let mut names = file_stems(&run.door.root.join(FUZZ_TARGETS))?;
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(name)) {
         bail!("there is no fuzz target `{unknown}`; there are: {}", names.join(", "));
@@ -121,22 +105,19 @@ fn build(run: &mut Run<'_>, wanted: &[String], quick: bool) -> Result<Vec<Target
     }
     let work = run.door.target.join("fuzz");
     let mut build =
-        run.door.cargo(&format!("build --manifest-path fuzz/Cargo.toml --release --bins --target {TARGET}"));
-    build.env("CARGO_TARGET_DIR", &work).env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", flags(!quick));
-    if quick {
-        run.door.build_for_tests(&mut build);
-    }
+        run.door.cargo(&format!("build --package {FUZZ_PACKAGE} --release --bin fuzz --target {TARGET}"));
+    build.env("CARGO_TARGET_DIR", &work).env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", flags());
+    build.env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
     run.exec(&mut build)?;
     names.retain(|name| wanted.is_empty() || wanted.contains(name));
     names.into_iter().map(|name| Target::new(run.door, name)).collect()
 }
 
-/// Coverage for libFuzzer, the address sanitizer, and debug assertions in optimised code. With
-/// `compares`, libFuzzer also sees the operands of comparisons, and makes inputs of them.
-fn flags(compares: bool) -> String {
-    let coverage = ["level=4", "inline-8bit-counters", "pc-table"].into_iter();
-    let coverage = coverage.chain(compares.then_some("trace-compares"));
-    let coverage: String = coverage.map(|part| format!("-Cllvm-args=-sanitizer-coverage-{part} ")).collect();
+/// Coverage for libFuzzer, which also sees the operands of comparisons, the address sanitizer, and
+/// debug assertions in optimised code.
+fn flags() -> String {
+    const COVERAGE: [&str; 4] = ["level=4", "inline-8bit-counters", "pc-table", "trace-compares"];
+    let coverage = COVERAGE.map(|part| format!("-Cllvm-args=-sanitizer-coverage-{part}")).join(" ");
     format!(
         "{SANITIZED} --cfg fuzzing -Cpasses=sancov-module {coverage} -Ccodegen-units=1 -Cdebug-assertions"
     )
@@ -144,9 +125,9 @@ fn flags(compares: bool) -> String {
 
 /// Runs targets in parallel, one per CPU. Waits for all of them before it reports the failures. The
 /// logs of failed targets come last in the log of the run, whose last lines the summary shows.
-fn fuzz(run: &mut Run<'_>, targets: &[Target], until: Until, from: Start) -> Result<Vec<String>> {
+fn fuzz(run: &mut Run<'_>, targets: &[Target], seconds: u64, from: Start) -> Result<Vec<String>> {
     let watched = &*run;
-    let done = at_once(targets.iter().collect(), |target: &Target| target.fuzz(watched, until, from));
+    let done = at_once(targets.iter().collect(), |target: &Target| target.fuzz(watched, seconds, from));
     let mut ended: Vec<_> = targets.iter().zip(done).collect();
     failures_last(&mut ended);
     let (mut notes, mut failures) = (Vec::new(), Vec::new());
@@ -222,24 +203,15 @@ impl Target {
         Ok(text)
     }
 
-    /// Fuzzes, and checks that it did as many runs, or ran for as long, as it should.
-    fn fuzz(&self, run: &Run<'_>, until: Until, from: Start) -> Result<String> {
+    /// Fuzzes, and checks that it ran for as long as it should, with more than its inputs.
+    fn fuzz(&self, run: &Run<'_>, seconds: u64, from: Start) -> Result<String> {
         let found = match from {
             Start::Corpus => corpus::fresh(run, "suite", self)?,
             Start::Found => self.found.clone(),
         };
         let begun = (corpus::inputs(&self.corpus)?.len() + corpus::inputs(&found)?.len()) as u64;
         let mut command = self.command(run);
-        let (least_runs, least_seconds) = match until {
-            Until::NewInputs(count) => {
-                command.arg(format!("-runs={}", begun + count)).arg(format!("-seed={SEED}"));
-                (begun + count, 0)
-            }
-            Until::Seconds(seconds) => {
-                command.arg(format!("-max_total_time={seconds}"));
-                (begun + 1, seconds)
-            }
-        };
+        command.arg(format!("-max_total_time={seconds}"));
         if self.dictionary.exists() {
             command.arg(format!("-dict={}", self.dictionary.display()));
         }
@@ -251,9 +223,9 @@ impl Target {
         let Some((runs, took)) = done(&text) else {
             bail!("the fuzz target `{}` did not say how many runs it did: {}", self.name, self.log.display());
         };
-        if runs < least_runs || took < least_seconds {
+        if runs <= begun || took < seconds {
             bail!(
-                "the fuzz target `{}` did {runs} of {least_runs} runs in {took} of {least_seconds} seconds",
+                "the fuzz target `{}` did {runs} runs from {begun} inputs in {took} of {seconds} seconds",
                 self.name
             );
         }

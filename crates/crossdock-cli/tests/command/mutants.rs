@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crossdock_testkit::{cases, rounds, seed};
+use crossdock_testkit::{cases, mutate, rounds, seed};
 use fastrand::Rng;
 
 use crate::common::{Folder, stderr};
@@ -46,37 +46,6 @@ const TYPED: [&[&str]; 7] = [
     &["cat", "x", "--csv"],
     &["diff", "x", "x", "--equal-nan"],
 ];
-
-/// Changes a few of the bytes.
-fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {
-    for _ in 0..rng.usize(1..=4) {
-        if bytes.is_empty() {
-            return;
-        }
-        // Headers are at the beginning, or at the end.
-        let near = bytes.len().min([64, 512, usize::MAX][rng.usize(..3)]);
-        let at = if rng.u8(..4) == 0 { bytes.len() - 1 - rng.usize(..near) } else { rng.usize(..near) };
-        match rng.u8(..8) {
-            0 => bytes[at] ^= 1 << rng.u8(..8),
-            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.usize(..5)],
-            2 => bytes[at] = b'0' + rng.u8(..10),
-            3 => bytes.truncate(at),
-            4 => {
-                let end = (at + rng.usize(1..64)).min(bytes.len());
-                let piece = bytes[at..end].to_vec();
-                let to = rng.usize(..=bytes.len());
-                bytes.splice(to..to, piece);
-            }
-            5 => drop(bytes.drain(at..(at + rng.usize(1..16)).min(bytes.len()))),
-            _ => {
-                let number = [0, u64::MAX, 1 << 31, 1 << 40, rng.u64(..)][rng.usize(..5)];
-                let count = [2, 4, 8][rng.usize(..3)].min(bytes.len() - at);
-                let little = number.to_le_bytes();
-                bytes[at..at + count].copy_from_slice(&little[..count]);
-            }
-        }
-    }
-}
 
 /// Runs the command with 4 GiB of address space and 20 seconds of a CPU.
 fn check(folder: &Folder, name: &str, arguments: &[&str], seed: &Path) {
