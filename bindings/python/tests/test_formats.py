@@ -307,6 +307,17 @@ def test_pixels_of_pgm_and_ppm_are_those_of_pillow(tmp_path, mode, dtype):
     check_modes(path, lambda: np.asarray(PIL.Image.open(path)))
 
 
+@pytest.mark.parametrize("suffix, modes", [("png", ["L", "LA", "RGB", "RGBA", "I;16"]), ("jpg", ["L", "RGB"])])
+def test_compressed_images_have_the_axes_and_pixels_that_pillow_gives_them(tmp_path, suffix, modes):
+    path = tmp_path / f"x.{suffix}"
+    for mode in modes:
+        depth = len(mode) if mode != "I;16" else 1
+        pixels = np.full((5, 7, depth)[: 2 + (depth > 1)], 90, "<u2" if mode == "I;16" else "u1")
+        PIL.Image.fromarray(pixels).save(path)
+        with PIL.Image.open(path) as image:
+            assert image.mode == mode and same(np.asarray(crossdock.open(path)), np.asarray(image))
+
+
 def test_units_of_fits_files_are_those_of_astropy(tmp_path):
     fits = pytest.importorskip("astropy.io.fits")
     path = tmp_path / "x.fits"

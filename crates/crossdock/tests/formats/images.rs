@@ -13,6 +13,11 @@ fn smooth(channels: usize) -> DArray {
     Array::from_vec(samples.collect(), [24, 32, channels]).unwrap().into()
 }
 
+/// Grey images have no axis of channels, as in every other library of images.
+fn without_one_channel(shape: &[usize]) -> &[usize] {
+    shape.strip_suffix(&[1]).unwrap_or(shape)
+}
+
 #[cfg(feature = "png")]
 mod png {
     use super::*;
@@ -32,7 +37,7 @@ mod png {
             let contents = files::open_all(&path).unwrap();
             let entry = &contents.entries()[0];
             assert_eq!((entry.name(), entry.copied_because()), ("", Some("a PNG image")));
-            assert_eq!((entry.dtype(), entry.shape()), (array.dtype(), array.shape()));
+            assert_eq!((entry.dtype(), entry.shape()), (array.dtype(), without_one_channel(array.shape())));
             assert_eq!(copied_bytes_here(), before);
             let got = entry.open().unwrap();
             assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
@@ -147,7 +152,7 @@ mod jpeg {
             let before = copied_bytes_here();
             let got = jpeg::from_buffer(buffer(&bytes)).unwrap();
             assert_eq!(copied_bytes_here() - before, array.nbytes() as u64);
-            assert_eq!((got.dtype(), got.shape()), (array.dtype(), array.shape()));
+            assert_eq!((got.dtype(), got.shape()), (array.dtype(), without_one_channel(array.shape())));
             for (got, wanted) in values(&got).iter().zip(values(&array)) {
                 let [got, wanted]: [i32; 2] = [got, &wanted].map(|text| text.parse().unwrap());
                 assert!((got - wanted).abs() <= 12, "{got} for {wanted}");
@@ -193,7 +198,7 @@ mod jpeg {
         assert!(jpeg::write(Vec::new(), &wide).unwrap_err().is_unsupported());
         let folder = Folder::new("jpeg");
         SaveOptions::new().format(Format::Jpeg).save(folder.path("a.png"), &smooth(1)).unwrap();
-        assert_eq!(crossdock::open(folder.path("a.png")).unwrap().shape(), [24, 32, 1]);
+        assert_eq!(crossdock::open(folder.path("a.png")).unwrap().shape(), [24, 32]);
         assert_eq!(files::open_all(folder.path("a.png")).unwrap().format(), files::Format::Jpeg);
     }
 }

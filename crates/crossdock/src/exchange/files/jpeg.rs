@@ -1,10 +1,11 @@
-//! JPEG images (feature `jpeg`): arrays of height × width × channels (1 or 3) of `uint8`.
+//! JPEG images (feature `jpeg`): arrays of `uint8`, of height × width where they are grey, and
+//! otherwise of height × width × 3.
 //!
 //! The pixels are compressed with loss, so they are decoded into memory of the default pool.
 //!
 //! Only pixels are read and written, in the stored order: texts, colour profiles and EXIF data,
-//! including the orientation, are left out. An array of height × width is read back as height ×
-//! width × 1.
+//! including the orientation, are left out. An array of height × width × 1 is read back as height
+//! × width.
 
 use std::io::Write;
 

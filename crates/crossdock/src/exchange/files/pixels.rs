@@ -1,4 +1,5 @@
-//! Images: decodes them to arrays of height × width × channels, and encodes them.
+//! Images: decodes them to arrays of height × width, or height × width × channels if there are
+//! several, and encodes them.
 
 use std::io::{BufReader, Write};
 
@@ -88,7 +89,7 @@ impl Encoded for Picture {
     }
 }
 
-/// The type of the samples, and height × width × channels.
+/// The type of the samples, and height × width × channels, without the axis of a single channel.
 fn samples(decoder: &dyn ImageDecoder) -> Result<(DType, Vec<usize>)> {
     let color = decoder.color_type();
     let dtype = match color {
@@ -102,7 +103,9 @@ fn samples(decoder: &dyn ImageDecoder) -> Result<(DType, Vec<usize>)> {
         }
     };
     let (width, height) = decoder.dimensions();
-    Ok((dtype, vec![height as usize, width as usize, usize::from(color.channel_count())]))
+    let mut shape = vec![height as usize, width as usize];
+    shape.extend(Some(usize::from(color.channel_count())).filter(|&channels| channels > 1));
+    Ok((dtype, shape))
 }
 
 /// An array in the form that an encoder requires.

@@ -1,11 +1,12 @@
-//! PNG images (feature `png`): arrays of height × width × channels, of 8-bit or 16-bit samples.
+//! PNG images (feature `png`): arrays of height × width where they are grey, and otherwise of
+//! height × width × channels, of 8-bit or 16-bit samples.
 //!
 //! The pixels are compressed, so they are decoded into memory of the default pool. Samples of one,
 //! two and four bits become eight bits, a palette becomes its colours, and 16-bit samples become
 //! native byte order. Of an animation, the first picture is read.
 //!
 //! Only pixels are read and written: texts, colour profiles and resolutions are left out. An array
-//! of height × width is read back as height × width × 1.
+//! of height × width × 1 is read back as height × width.
 
 use std::io::Write;
 
