@@ -2,7 +2,8 @@
 //! test of this program opens files, since some targets count the descriptors of the process.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crossdock_testkit::{cases, mutate, seed};
@@ -35,13 +36,16 @@ fn every_target_takes_all_inputs_of_its_corpus_and_damaged_ones() {
     let (damaged, mut rng) = (cases(1000), Rng::with_seed(seed()));
     // Whatever ends the process, the input that did is there.
     let current = std::env::temp_dir().join(format!("crossdock-fuzz-{}", std::process::id()));
+    let mut file = File::create(&current).expect("a new file");
     for (name, target) in TARGETS {
         let paths = entries(Path::new("corpus").join(name));
         assert!(!paths.is_empty(), "{name} has no seeds");
         println!("{name}: {} inputs, and {damaged} damaged ones; {}", paths.len(), current.display());
-        let run = |bytes: &[u8]| {
+        let mut run = |bytes: &[u8]| {
             let bytes = &bytes[..bytes.len().min(LONGEST_INPUT)];
-            fs::write(&current, bytes).expect("space for an input");
+            // Without closing it each time, on which some file systems write to the disk.
+            file.rewind().and_then(|()| file.write_all(bytes)).expect("space for an input");
+            file.set_len(bytes.len() as u64).expect("a file of that length");
             target(bytes);
         };
         let inputs: Vec<_> = paths.iter().map(|path| fs::read(path).expect("a readable input")).collect();
