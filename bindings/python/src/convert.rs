@@ -1,13 +1,13 @@
 //! Conversions between elements and Python values.
 
 use crossdock::element::{DType, ScalarKind, Value};
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::parameters::out_of_range;
-use crate::{masked, moment, protocols};
+use crate::{errors, masked, moment, protocols};
 
 /// A number or boolean as a new reference, or null with an exception. `None` for other values.
 #[inline]
@@ -149,7 +149,7 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
 fn shared(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<Value>> {
     let array = match protocols::lend(object) {
         Ok(array) => array,
-        Err(error) if !error.is_instance_of::<PyException>(object.py()) => return Err(error),
+        Err(error) if errors::is_passed_on(object.py(), &error) => return Err(error),
         Err(_) => return Ok(None),
     };
     if array.rank() != 0 {

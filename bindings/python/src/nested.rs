@@ -5,14 +5,14 @@ use crossdock::element::{DType, ScalarKind, Value};
 use crossdock::layout::MAX_RANK;
 use crossdock::view::Request;
 use crossdock::{Casting, DArray};
-use pyo3::exceptions::{PyBufferError, PyException, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::convert::{is_value, to_python, to_value};
 use crate::detach::{both_detached, detached};
-use crate::errors::{Raise, refused};
+use crate::errors::{self, Raise, refused};
 use crate::{arrow, masked, moment, protocols};
 
 /// The elements as Python values, in lists nested to the depth of the axes.
@@ -97,9 +97,7 @@ pub(crate) fn read_to(
     }
     let mut found = Found { shape: Vec::new(), values: Vec::new(), dtype };
     let read = found.read(object, 0, &mut true);
-    read.map_err(|error| {
-        refusal.filter(|_| error.is_instance_of::<PyException>(object.py())).unwrap_or(error)
-    })?;
+    read.map_err(|error| refusal.filter(|_| !errors::is_passed_on(object.py(), &error)).unwrap_or(error))?;
     let own = match dtype {
         Some(dtype) => dtype.clone(),
         None => {

@@ -4,10 +4,12 @@
 
 use crossdock::DArray;
 use crossdock::element::ScalarKind;
-use pyo3::exceptions::{PyBufferError, PyException};
+use pyo3::exceptions::PyBufferError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyTypeMethods};
+
+use crate::errors;
 
 /// Whether an object's class, or one of its bases, belongs to pandas.
 fn is_pandas(object: &Bound<'_, PyAny>) -> bool {
@@ -76,7 +78,7 @@ fn is_whole(dtype: &Bound<'_, PyAny>) -> bool {
 #[cold]
 pub(crate) fn explained(object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     let py = object.py();
-    if !is_pandas(object) || !error.is_instance_of::<PyException>(py) {
+    if !is_pandas(object) || errors::is_passed_on(py, &error) {
         return error;
     }
     let dtype = object.getattr("dtype").and_then(|dtype| dtype.str()).map(|text| text.to_string());

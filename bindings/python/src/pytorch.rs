@@ -7,7 +7,6 @@
 //!
 //! Reasons: `DESIGN.md`, "An imported tensor cannot be resized".
 
-use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -27,7 +26,7 @@ pub(crate) fn own_tensor<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bou
     let own = object.call_method0(intern!(py, "detach")).map_err(asked)?;
     match forbid_resizing(&own) {
         // Tensors without a storage are not exported either.
-        Err(error) if error.is_instance_of::<PyException>(py) => {}
+        Err(error) if !errors::is_passed_on(py, &error) => {}
         forbidden => forbidden?,
     }
     Ok(Some(own))
@@ -63,7 +62,7 @@ fn forbid_resizing(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     let is_bfloat16 = tensor.getattr(intern!(py, "dtype"))?.is(torch.getattr(intern!(py, "bfloat16"))?);
     if !is_bfloat16 {
         match tensor.call_method0(numpy) {
-            Err(error) if error.is_instance_of::<PyException>(py) => {}
+            Err(error) if !errors::is_passed_on(py, &error) => {}
             answer => return answer.map(drop),
         }
     }

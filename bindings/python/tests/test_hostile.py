@@ -118,8 +118,26 @@ class ItsOwnInterface:
     def __dlpack_device__(self):
         return (1, 0)
 
+    def __arrow_c_array__(self, requested_schema=None):
+        return crossdock.from_arrow(self).__arrow_c_array__()
 
-@pytest.mark.parametrize("ask", [crossdock.asarray, crossdock.from_dlpack])
+
+class ItsOwnStream:
+    """Asks for its own columns, without end."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return crossdock.table(self).__arrow_c_stream__()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: crossdock.asarray(ItsOwnInterface()),
+        lambda: crossdock.from_dlpack(ItsOwnInterface()),
+        lambda: crossdock.from_arrow(ItsOwnInterface()),
+        lambda: crossdock.table(ItsOwnStream()),
+    ],
+)
 def test_a_producer_that_asks_for_itself_ends_at_the_limit_of_calls(ask):
     # Frames of this build may be too large for Python's usual limit.
     limit = sys.getrecursionlimit()
@@ -127,6 +145,6 @@ def test_a_producer_that_asks_for_itself_ends_at_the_limit_of_calls(ask):
     sys.setrecursionlimit(depth + 100)
     try:
         with pytest.raises(RecursionError):
-            ask(ItsOwnInterface())
+            ask()
     finally:
         sys.setrecursionlimit(limit)

@@ -10,7 +10,7 @@ use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::table::{ColumnType, Field, RecordBatch, Schema};
 use crossdock::{Casting, DArray};
-use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
@@ -107,7 +107,7 @@ fn asked(object: &Bound<'_, PyAny>, most: usize) -> Result<(Vec<Imported>, Optio
     if let Some(method) = object.getattr_opt(intern!(py, "__arrow_c_device_array__"))? {
         match method.call0() {
             Ok(given) => return Ok((vec![on_device(&given)?], None)),
-            Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error.into()),
+            Err(error) if errors::is_passed_on(py, &error) => return Err(error.into()),
             Err(error) => refused = Some(errors::producer(py, "__arrow_c_device_array__()", error)),
         }
     }
@@ -259,7 +259,7 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
     let (chunks, field) = match asked(bare.as_ref().unwrap_or(object), usize::MAX) {
         Ok(asked) => asked,
         Err(failure) if failure.loses() => return Err(failure.raise()),
-        Err(Failure::Python(error)) if !error.is_instance_of::<PyException>(object.py()) => {
+        Err(Failure::Python(error)) if errors::is_passed_on(object.py(), &error) => {
             return Err(error);
         }
         Err(Failure::Python(_)) => return Ok(Elements::Unknown(None)),

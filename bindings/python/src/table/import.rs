@@ -4,7 +4,7 @@ use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
 use crossdock::bindings::table::{batches, remaining};
 use crossdock::table::{Checks, Column as Elements, ColumnType, Field, RecordBatchReader, Schema};
-use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -121,7 +121,7 @@ pub(crate) fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Result<Table, NotATab
     match whole(obj) {
         Ok(table) => Ok(Ok(table)),
         // Interrupts pass unchanged.
-        Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+        Err(error) if errors::is_passed_on(py, &error) => Err(error),
         Err(error) if error.is_instance_of::<PyMemoryError>(py) => Err(error),
         // A column of another library has the method, too.
         Err(error) => Ok(Err(match column(obj) {

@@ -5,7 +5,6 @@ use crossdock::bindings::arrow::abi::{ArrowDeviceArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowDeviceArrayStream};
 use crossdock::bindings::table::remaining;
 use crossdock::table::{Checks, Column, Field, RecordBatch, RecordBatchReader, Schema};
-use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -71,7 +70,7 @@ fn asked<'py>(
     let Some(method) = object.getattr_opt(name)? else { return Ok(None) };
     match method.call0() {
         Ok(given) => Ok(Some(given)),
-        Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+        Err(error) if errors::is_passed_on(py, &error) => Err(error),
         Err(_) if object.hasattr(intern!(py, "__arrow_c_stream__"))? => Ok(None),
         Err(_) if object.hasattr(intern!(py, "__arrow_c_array__"))? => Ok(None),
         Err(error) => Err(errors::producer(py, &format!("{name}()"), error)),

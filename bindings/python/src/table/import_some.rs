@@ -3,7 +3,6 @@
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
 use crossdock::bindings::table::remaining;
 use crossdock::table::{Checks, RecordBatchReader as _};
-use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -30,7 +29,7 @@ pub(super) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
         return each(all.collect::<PyResult<_>>()?);
     }
     match imported(obj) {
-        Err(error) if error.is_instance_of::<PyException>(py) => match by_names(obj)? {
+        Err(error) if !errors::is_passed_on(py, &error) => match by_names(obj)? {
             Some(columns) => each(columns),
             None => Err(error),
         },
@@ -74,7 +73,7 @@ fn each(columns: Vec<NamedObject<'_>>) -> PyResult<Table> {
     for (name, object) in columns {
         match column(&object) {
             Ok(column) => kept.push((name, column)),
-            Err(error) if error.is_instance_of::<PyException>(object.py()) => {
+            Err(error) if !errors::is_passed_on(object.py(), &error) => {
                 refused.push((name, error.value(object.py()).to_string()));
             }
             Err(error) => return Err(error),
