@@ -1,5 +1,7 @@
 //! One readable part of a template: numbers of one type.
 
+use std::mem::offset_of;
+
 use crate::element::ByteOrder;
 
 /// The maximum size of an item in bytes.
@@ -31,16 +33,23 @@ impl Component {
     pub(super) const NONE: Self =
         Self { format: 0, native_size: false, little_endian: false, offset: 0, size: 0, repeat: 0 };
 
-    /// Copies all fields one by one through registers: a component that was just written to memory
-    /// is slow to move.
+    /// Writes all fields, and zeros into the padding, so that C never gets stale bytes. By whole
+    /// words: a component that was just written in parts is slow to read.
+    ///
+    /// # Safety
+    ///
+    /// `place` is aligned, and valid for the writing of a component.
     #[inline(always)]
-    pub(super) fn set(&mut self, other: &Self) {
-        self.format = other.format;
-        self.native_size = other.native_size;
-        self.little_endian = other.little_endian;
-        self.offset = other.offset;
-        self.size = other.size;
-        self.repeat = other.repeat;
+    pub(super) unsafe fn write_to(&self, place: *mut Self) {
+        let mut head = [0; offset_of!(Self, offset)];
+        head[offset_of!(Self, format)] = self.format;
+        head[offset_of!(Self, native_size)] = u8::from(self.native_size);
+        head[offset_of!(Self, little_endian)] = u8::from(self.little_endian);
+        // SAFETY: `# Safety`: the head is the first bytes of the component, up to `offset`.
+        unsafe { place.cast::<[u8; offset_of!(Self, offset)]>().write(head) };
+        let numbers = place.wrapping_byte_add(offset_of!(Self, offset)).cast::<[usize; 3]>();
+        // SAFETY: `# Safety`: offset, size and repeat are the rest of the component, in this order.
+        unsafe { numbers.write([self.offset, self.size, self.repeat]) };
     }
 
     /// The byte order of each number.

@@ -111,9 +111,15 @@ impl Components {
     fn parse_any(format: &[u8]) -> Result<(Self, usize), FormatError> {
         // `malloc` may return null for 0 bytes.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
-        // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
-        // template, and each component takes at least one byte.
-        let item_size = walk(format, |component| unsafe { components.push(&component) })?;
+        let item_size = match components.push_letters(format) {
+            Some(item_size) => item_size,
+            None => {
+                components.len = 0;
+                // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
+                // template, and each component takes at least one byte.
+                walk(format, |component| unsafe { components.push(&component) })?
+            }
+        };
         match components.as_slice() {
             [] => components = Self::NONE,
             [only] => {
@@ -126,11 +132,26 @@ impl Components {
         Ok((components, item_size))
     }
 
-    /// An empty block for `capacity` components; `None` if there is no memory. Zeroed, so that C
-    /// never gets stale bytes in the padding.
+    /// Pushes the components of a template that has letters of numbers only, as most have, and
+    /// returns the size of an item. `None` for any other template: the components are void then.
+    #[inline(always)]
+    fn push_letters(&mut self, format: &[u8]) -> Option<usize> {
+        let mut end = 0;
+        for &letter in format {
+            let scalar = SCALARS.get(usize::from(PLACES[usize::from(letter)]))?;
+            // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
+            // template, and this is one for each byte.
+            unsafe { self.push(&Component { offset: end, ..*scalar }) };
+            // The block has more bytes than the item, so this does not overflow.
+            end += scalar.size;
+        }
+        Some(end)
+    }
+
+    /// An empty block for `capacity` components; `None` if there is no memory.
     fn with_room(capacity: usize) -> Option<Self> {
         // A block is aligned for all C types, hence for `Component`.
-        Some(Self { ptr: c_heap::zeroed(capacity, size_of::<Component>())?.cast(), len: 0 })
+        Some(Self { ptr: c_heap::block(capacity, size_of::<Component>())?.cast(), len: 0 })
     }
 
     /// # Safety
@@ -140,11 +161,8 @@ impl Components {
     unsafe fn push(&mut self, component: &Component) {
         let place = self.ptr.as_ptr().wrapping_add(self.len);
         // SAFETY: clause 1 of `# Safety`: the block has room for one more, so `place` is in bounds
-        // and aligned. Its bytes are zero, which is a component, and `&mut self` makes the
-        // reference unique.
-        let place = unsafe { &mut *place };
-        // Field by field: a move of the whole would overwrite the padding, too.
-        place.set(component);
+        // and aligned, and no reference to its bytes exists beside `&mut self`.
+        unsafe { component.write_to(place) };
         self.len += 1;
     }
 
@@ -188,7 +206,7 @@ impl Drop for Components {
     #[inline]
     fn drop(&mut self) {
         if !is_static(self.ptr.as_ptr()) {
-            // SAFETY: clause 1 of `free`: `ptr` is not in the table, so it is a block of `zeroed`
+            // SAFETY: clause 1 of `free`: `ptr` is not in the table, so it is a block of `malloc`
             // that this value owns (Components 1), freed only here.
             unsafe { c_heap::free(self.ptr.cast()) }
         }
@@ -229,7 +247,7 @@ mod tests {
             for component in components.as_slice() {
                 let bytes = std::ptr::from_ref(component).cast::<u8>();
                 for at in 3..std::mem::offset_of!(Component, offset) {
-                    // SAFETY: the byte lies within the component, and `with_room` zeroed it.
+                    // SAFETY: the byte lies within the component, and `write_to` set it.
                     assert_eq!(unsafe { bytes.wrapping_add(at).read() }, 0, "byte {at} of {component:?}");
                 }
             }
