@@ -86,7 +86,7 @@ fn spoil(rng: &mut Rng, fault: Fault, placed: &mut Placed) -> Option<()> {
                 0 => vec![MAX / itemsize + 1],
                 1 => vec![usize::MAX],
                 2 => vec![2, MAX / itemsize / 2 + 1],
-                3 => vec![1 << 32, 1 << 31, 2],
+                3 => vec![1 << (usize::BITS / 2), 1 << (usize::BITS / 2 - 1), 2],
                 _ => vec![usize::MAX / 3 + 1, 3],
             };
             plain.shape = shape;

@@ -131,7 +131,7 @@ pub fn check_strides(mut fill: impl FnMut(&[isize], isize, bool) -> Vec<isize>) 
 }
 
 /// The address of element 0 of the views whose item pointers are compared.
-pub const ADDRESS: usize = 1 << 62;
+pub const ADDRESS: usize = 1 << (usize::BITS - 2);
 
 /// Asserts that item pointers equal the original's, except for the deviations, which are refused.
 /// `offset` returns the offset of the item from element 0, which is at [`ADDRESS`], or `None`.

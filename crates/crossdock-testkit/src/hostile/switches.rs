@@ -24,6 +24,9 @@ macro_rules! switches {
     };
 }
 
+/// A length whose square wraps to 0.
+const WRAPS_SQUARED: isize = 1 << (isize::BITS / 2);
+
 /// A format and the size of its items.
 fn text(text: &[u8], size: Option<usize>) -> Format {
     Format::Text(text.to_vec(), size)
@@ -43,7 +46,7 @@ switches! {
     /// The smallest length.
     LeastLength => |recipe| recipe.shape = Some(vec![isize::MIN, 3, 1]);
     /// A shape whose size wraps to 0.
-    ShapeWraps => |recipe| recipe.shape = Some(vec![1 << 32, 1 << 32, 1]);
+    ShapeWraps => |recipe| recipe.shape = Some(vec![WRAPS_SQUARED, WRAPS_SQUARED, 1]);
     /// A shape whose size wraps to the true one.
     ShapeWrapsToSix => |recipe| recipe.shape = Some(vec![2, isize::MIN.wrapping_add(3), 1]);
     /// A length of 0, and one that overflows beside it.
@@ -59,7 +62,7 @@ switches! {
     /// The smallest stride.
     LeastStride => |recipe| recipe.strides = Some(vec![isize::MIN, 4, 1]);
     /// Strides that fit alone, but not together.
-    StridesOverflowTogether => |recipe| recipe.strides = Some(vec![1 << 62, 1 << 61, 1]);
+    StridesOverflowTogether => |recipe| recipe.strides = Some(vec![isize::MAX / 2 + 1, isize::MAX / 4 + 1, 1]);
     /// Strides that lead before the guaranteed memory.
     StridesLeadOut => |recipe| (recipe.strides, recipe.byte_size) = (Some(vec![-400, 4, 1]), 20);
     /// Column-major strides.

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_changes_no_number() {
-        let meter = Arc::new(Meter::new(u64::MAX));
+        let meter = Arc::new(Meter::new(usize::MAX as u64));
         let _held = Meter::charge(&meter, usize::MAX).unwrap();
         let before = meter.usage();
         assert!(Meter::charge(&meter, 1).unwrap_err().is_out_of_memory());

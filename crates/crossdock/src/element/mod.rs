@@ -157,6 +157,8 @@ element!(
     f64 = F64
 );
 
+#[cfg(target_pointer_width = "32")]
+element!(usize = U32, isize = I32);
 #[cfg(target_pointer_width = "64")]
 element!(usize = U64, isize = I64);
 

@@ -140,7 +140,8 @@ impl ScalarKind {
         use ScalarKind::*;
         match self {
             Bytes(len) | Void(len) => len as usize,
-            Text(len) => len as usize * 4,
+            // With pointers of 32 bits, too; `Scalar::new` refuses what is too wide.
+            Text(len) => (len as usize).saturating_mul(4),
             Complex32 | Complex64 | Complex128 | ComplexLongDouble => 2 * self.component_size(),
             _ => self.component_size(),
         }

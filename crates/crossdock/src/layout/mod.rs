@@ -62,6 +62,7 @@ pub use self::rules::Order;
 pub(crate) use self::rules::{check_axis, fill_contiguous, sort_few};
 pub(crate) use self::slice::RangeSemantics;
 pub use self::slice::{AxisList, AxisSlice};
+pub(crate) use self::span::END_OF_ADDRESSES;
 pub use self::span::Span;
 pub use self::spec::{Ellipsis, NewAxis, SliceSpec};
 #[doc(hidden)]

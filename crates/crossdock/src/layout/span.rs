@@ -5,6 +5,11 @@
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;
 
+/// The greatest address at which memory ends. With pointers of 64 bits, programs have the lower
+/// half of the addresses, so that sums of addresses and offsets cannot wrap. With pointers of 32
+/// bits, the stack and mappings lie in the upper half.
+pub(crate) const END_OF_ADDRESSES: usize = if usize::BITS < 64 { usize::MAX } else { usize::MAX / 2 };
+
 /// The bytes that an array touches, relative to its element 0: from [`low`](Self::low) up to, not
 /// including, [`high`](Self::high). An array without elements touches none, and both are 0.
 ///
@@ -100,10 +105,14 @@ impl Span {
     }
 
     /// Whether every byte lies in the address space if element 0 is at this address: not at null,
-    /// and at most at `isize::MAX`, so no later sum of addresses or offsets can wrap. An empty span
-    /// fits at any address. O(1).
+    /// and at most at [`END_OF_ADDRESSES`]. An empty span fits at any address. O(1).
     #[inline]
     pub(crate) fn is_addressable(&self, first: usize) -> bool {
+        if END_OF_ADDRESSES == usize::MAX {
+            let lowest = first.checked_add_signed(self.low);
+            return self.nbytes() == 0
+                || lowest.is_some_and(|lowest| lowest > 0) && first.checked_add_signed(self.high).is_some();
+        }
         let signed = first.cast_signed();
         // `low` is at most 0 and `first` at least 0, so their sum cannot wrap.
         self.nbytes() == 0 || signed >= 0 && signed + self.low > 0 && signed.checked_add(self.high).is_some()
@@ -129,10 +138,8 @@ impl Span {
         Error::new(
             Kind::Overflow,
             format!(
-                "bytes {}..{} from address {first:#x} exceed the address space 0x1..={:#x}",
-                self.low,
-                self.high,
-                isize::MAX
+                "bytes {}..{} from address {first:#x} exceed the address space 0x1..={END_OF_ADDRESSES:#x}",
+                self.low, self.high,
             ),
         )
     }
@@ -166,7 +173,7 @@ mod tests {
         let span = Span::of(&[3, 2], &[-10, 4], 4);
         assert_eq!(Span::measure(&[3, 2], &[-10, 4], 4).unwrap(), (24, span));
         assert_eq!(Span::measure(&[3, 0], &[-10, 4], 4).unwrap().0, 0);
-        assert!(Span::measure(&[1 << 40, 1 << 40], &[1, 1], 4).unwrap_err().is_overflow());
+        assert!(Span::measure(&[isize::MAX as usize / 2, 8], &[1, 1], 4).unwrap_err().is_overflow());
     }
 
     #[test]
@@ -180,18 +187,19 @@ mod tests {
 
     #[test]
     fn addresses_end_at_the_greatest_offset_that_a_pointer_can_have() {
-        const MOST: usize = isize::MAX as usize;
+        const MOST: usize = END_OF_ADDRESSES;
         let up = Span::of(&[2], &[8], 4);
         assert_eq!(up.check_address(MOST - 12).unwrap(), MOST - 12);
         assert!(up.check_address(MOST - 11).unwrap_err().is_overflow());
-        assert!(up.check_address(usize::MAX - 20).unwrap_err().is_overflow());
+        assert!(up.check_address(usize::MAX - 10).unwrap_err().is_overflow());
         assert!(!up.is_addressable(0) && up.is_addressable(1));
         let down = Span::of(&[2], &[-8], 4);
         assert_eq!(down.check_address(9).unwrap(), 1);
         let text = down.check_address(8).unwrap_err().to_string();
         assert!(text.contains("0x8") && text.contains("-8..4"), "{text}");
         let far = Span::of(&[2], &[isize::MAX - 4], 4);
-        assert!(!far.is_addressable(16) && !far.is_addressable(1) && !far.is_addressable(MOST));
+        let last = MOST - isize::MAX as usize;
+        assert!(![last + 16, last + 1, MOST].into_iter().any(|first| far.is_addressable(first)));
         assert!(Span::of(&[2], &[-(isize::MAX - 5)], 4).check_address(MOST - 4).is_ok());
         assert!(Span::of(&[0], &[8], 4).is_addressable(usize::MAX), "nothing is touched");
     }

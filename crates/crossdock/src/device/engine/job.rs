@@ -178,8 +178,11 @@ mod tests {
         let mut checked = 0;
         for steps in (1..70).chain([255, 256, 257, 1_000_003, 1 << 30, most - 1, most]) {
             let axis = JobAxis::new(steps, 0, 0, 1);
-            for near in [0, steps, 2 * steps, 1000 * steps, most / steps * steps, most] {
-                for index in [near.saturating_sub(1), near, near + 1].into_iter().filter(|&at| at <= most) {
+            for near in [0, steps, 2 * steps, steps.saturating_mul(1000), most / steps * steps, most] {
+                for index in [near.saturating_sub(1), near, near.saturating_add(1)]
+                    .into_iter()
+                    .filter(|&at| at <= most)
+                {
                     assert_eq!(divided(axis, index as u32) as usize, index / steps, "{index} / {steps}");
                     checked += 1;
                 }

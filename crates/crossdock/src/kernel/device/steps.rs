@@ -188,7 +188,7 @@ fn tiles(loops: &JobLoops, width: usize, across: usize, swap: bool, steps: &mut 
 fn runs(loops: &JobLoops, width: usize, steps: &mut Vec<Step>) {
     const PIECE: usize = 16;
     // One more than the whole pieces, since the first and the last may be short.
-    let most = (MOST_STEPS - 1) * PIECE;
+    let most = (MOST_STEPS - 1).saturating_mul(PIECE);
     for start in (0..width).step_by(most) {
         let nbytes = most.min(width - start);
         let pieces = Loop { len: nbytes.div_ceil(PIECE) + 1, from: 0, to: 0 };

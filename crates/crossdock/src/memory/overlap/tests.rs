@@ -99,7 +99,7 @@ fn only_memory_with_a_row_is_elsewhere() {
 }
 
 /// Addresses at which no test of this process maps anything.
-const NOWHERE: usize = 1 << 56;
+const NOWHERE: usize = 1 << (usize::BITS / 8 * 7);
 
 #[test]
 fn two_mappings_of_a_file_meet_where_their_bytes_do() {

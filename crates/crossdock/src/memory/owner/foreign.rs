@@ -76,13 +76,18 @@ fn check(ptr: *mut u8, nbytes: usize) -> Result<NonNull<u8>> {
         )),
         Some(ptr) if nbytes > 0 && !ends_in_reach(ptr, nbytes) => Err(Error::new(
             Kind::Overflow,
-            format!("a region of {nbytes} bytes at {ptr:p} ends past the last address, {:#x}", isize::MAX),
+            format!("a region of {nbytes} bytes at {ptr:p} ends past the last address, {END:#x}"),
         )),
         Some(ptr) => Ok(ptr),
     }
 }
 
-/// Whether the end fits a signed integer, which every later sum of addresses assumes.
+/// The greatest address at which memory ends: with pointers of 32 bits, the upper half of the
+/// addresses is the program's, too.
+const END: usize = if usize::BITS < 64 { usize::MAX } else { usize::MAX / 2 };
+
+/// Whether the end is an address. With pointers of 64 bits it fits a signed integer, too, so that
+/// sums of addresses and offsets cannot wrap.
 fn ends_in_reach(ptr: NonNull<u8>, nbytes: usize) -> bool {
-    ptr.addr().get().checked_add(nbytes).is_some_and(|end| end <= isize::MAX as usize)
+    ptr.addr().get().checked_add(nbytes).is_some_and(|end| end <= END)
 }

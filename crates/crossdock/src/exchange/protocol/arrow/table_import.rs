@@ -11,6 +11,7 @@ use crate::exchange::protocol::arrow::foreign::ForeignStruct;
 use crate::exchange::protocol::arrow::import::within;
 use crate::exchange::protocol::arrow::leaf_column::length;
 use crate::exchange::protocol::arrow::table_schema::{read_field, schema_of};
+use crate::layout::END_OF_ADDRESSES;
 use crate::memory::{Birth, Place};
 use crate::table::{Checks, Column, ColumnParts, ColumnType, Field, MAX_COLUMNS, RecordBatch, Storage, VIEW};
 
@@ -332,7 +333,7 @@ impl TableImport<'_> {
         if pointer.is_null() && nbytes != 0 {
             return Err(malformed(format!("the pointer to a buffer of {nbytes} bytes is null")));
         }
-        if pointer.addr().checked_add(nbytes).is_none_or(|end| end > isize::MAX as usize) {
+        if pointer.addr().checked_add(nbytes).is_none_or(|end| end > END_OF_ADDRESSES) {
             let text = format!("{nbytes} bytes at address {pointer:p} exceed the address space");
             return Err(Error::new(Kind::Overflow, text));
         }

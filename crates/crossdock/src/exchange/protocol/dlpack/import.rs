@@ -259,7 +259,7 @@ unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
         // SAFETY: `# Safety`: `strides` is not null (checked above), so it points to `ndim`
         // numbers, and `axis < rank`, which is `ndim`.
         let given = unsafe { strides_ptr.wrapping_add(axis).read_unaligned() };
-        *stride = match (given as isize).checked_mul(itemsize as isize) {
+        *stride = match isize::try_from(given).ok().and_then(|given| given.checked_mul(itemsize as isize)) {
             Some(stride) => stride,
             // The stride of an axis of length 1 is never used either; some producers write
             // arbitrary values.

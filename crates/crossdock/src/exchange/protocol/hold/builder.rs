@@ -67,7 +67,7 @@ impl SetBuilder {
         let layout = Layout::contiguous(shape, dtype.itemsize(), Order::RowMajor)
             .map_err(|error| error.within(format_args!("array {}", short(name))))?;
         let offset = self.nbytes.next_multiple_of(ALIGN);
-        let end = offset.checked_add(layout.nbytes() as u64).filter(|&end| i64::try_from(end).is_ok());
+        let end = offset.checked_add(layout.nbytes() as u64).filter(|&end| isize::try_from(end).is_ok());
         let Some(end) = end else {
             let text = format!("with {} more bytes, the set exceeds the address space", layout.nbytes());
             return Err(Error::new(Kind::Overflow, text));

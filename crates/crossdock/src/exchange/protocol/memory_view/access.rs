@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::View;
-use crate::layout::Layout;
+use crate::layout::{END_OF_ADDRESSES, Layout};
 
 impl View {
     /// The address of the item at an index of `ndim` numbers. O(rank), with a pointer to follow for
@@ -11,7 +11,7 @@ impl View {
     /// It accepts any struct, also one that the hub did not fill in. Null strides stand for
     /// row-major order, a null shape for `byte_size / item_size` items along one axis, and
     /// suboffsets are followed at any rank. As on import, an item and every pointer on the way end
-    /// at most `isize::MAX` bytes from address 0.
+    /// in the address space: with pointers of 64 bits, at most `isize::MAX` bytes from address 0.
     ///
     /// # Errors
     ///
@@ -205,7 +205,7 @@ impl View {
 fn moved(from: *mut u8, distance: isize, nbytes: usize) -> Result<*mut u8> {
     let outside = || {
         let text = format!("{nbytes} bytes at {distance} from {from:p} exceed the address space");
-        Error::new(Kind::Overflow, format!("{text} 0x1..={:#x}", isize::MAX))
+        Error::new(Kind::Overflow, format!("{text} 0x1..={END_OF_ADDRESSES:#x}"))
     };
     let to = from.addr().checked_add_signed(distance).ok_or_else(outside)?;
     // An item without bytes needs a valid address, too.
@@ -226,7 +226,7 @@ pub(super) fn malformed(text: impl Into<String>) -> Error {
 mod tests {
     use super::*;
 
-    const MOST: usize = isize::MAX as usize;
+    const MOST: usize = END_OF_ADDRESSES;
 
     /// A view of items of 8 bytes, 16 apart, from `address` on.
     fn view<'a>(address: usize, len: &'a isize, stride: &'a isize) -> View {
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(item(&beyond, 1).unwrap(), MOST - 23);
         let error = item(&beyond, 2).unwrap_err();
         assert!(error.is_overflow() && error.to_string().contains("exceed the address space"), "{error}");
-        for address in [MOST, MOST + 1, usize::MAX - 100, usize::MAX] {
+        for address in [MOST - 6, MOST, MOST.saturating_add(1), usize::MAX - 6, usize::MAX] {
             let error = item(&view(address, &len, &stride), 0).unwrap_err();
             assert!(error.is_overflow(), "{address:#x}: {error}");
         }
@@ -259,7 +259,7 @@ mod tests {
             assert!(item(&view(address, &len, &back), 2).unwrap_err().is_overflow(), "{address}");
         }
         // The step back leads from an invalid address to a valid one.
-        assert!(item(&view(MOST + 10, &len, &back), 2).unwrap_err().is_overflow());
+        assert!(item(&view(MOST.saturating_add(10), &len, &back), 2).unwrap_err().is_overflow());
     }
 
     #[test]
@@ -290,9 +290,9 @@ mod tests {
         };
         assert_eq!(lead(&(MOST - 16), 8).unwrap(), MOST - 8);
         assert!(lead(&(MOST - 16), 9).unwrap_err().is_overflow());
-        assert!(lead(&(MOST + 16), 0).unwrap_err().is_overflow());
+        assert!(lead(&MOST.saturating_add(16), 0).unwrap_err().is_overflow());
         assert!(lead(&0, 0).unwrap_err().is_malformed(), "a null pointer");
-        let far = view(MOST - 4, &len, &stride);
+        let far = view(MOST - 2, &len, &stride);
         let far = View { sub_offsets: &raw const index, ..far };
         // SAFETY: the view has one axis, whose numbers outlive the call; its entry leaves the
         // address space, so no pointer is read.

@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn bytes_have_a_format_of_any_number() {
-        for (item_size, text) in [(4, "C4"), (isize::MAX as usize, "C9223372036854775807")] {
+        for item_size in [4, isize::MAX as usize] {
+            let text = format!("C{item_size}");
             let format = BytesFormat::new(item_size);
             // SAFETY: `BytesFormat` writes at most 23 bytes, so a zero follows them in its array.
             let read = unsafe { read(format.as_ptr()) }.unwrap();

@@ -180,7 +180,7 @@ mod tests {
         }
         assert!(good.replace("shape=2", "shape=2,2").parse::<Description>().unwrap_err().is_shape());
         assert!(good.replace("strides=8", "strides=-8").parse::<Description>().unwrap_err().is_bounds());
-        let far = good.replace("shape=2", "shape=9223372036854775807");
+        let far = good.replace("shape=2", &format!("shape={}", isize::MAX));
         assert!(far.parse::<Description>().unwrap_err().is_overflow());
     }
 
@@ -190,6 +190,10 @@ mod tests {
         let record = DType::packed_record([("x", DType::BF16), ("y", DType::I32)]).unwrap();
         for text in [described(&record).to_text().unwrap(), described(&record).to_portable_text().unwrap()] {
             assert_eq!(*text.parse::<Description>().unwrap().dtype(), record, "{text}");
+        }
+        if usize::BITS < 64 {
+            // No record is so large.
+            return;
         }
         let half = DType::bytes(1 << 30).unwrap();
         let large = DType::packed_record([("x", half.clone()), ("y", half)]).unwrap();

@@ -157,6 +157,10 @@ impl<'a> Manifest<'a> {
         let narrow = |number: u64| {
             usize::try_from(number).map_err(|_| malformed(format!("says {number} where a length should be")))
         };
+        let stride = |number: u64| {
+            let stride = number.cast_signed();
+            isize::try_from(stride).map_err(|_| malformed(format!("says {stride} where a stride should be")))
+        };
         let offset = narrow(u64_at(entry, 32))?;
         if kind == TABLE {
             let [nbytes, rows, columns] = [word(0), word(1), word(2)].map(narrow);
@@ -166,7 +170,7 @@ impl<'a> Manifest<'a> {
         Ok(FoundEntry::Array(FoundArray {
             dtype,
             shape: (0..rank).map(|axis| narrow(word(axis))).collect::<Result<_>>()?,
-            strides: (rank..2 * rank).map(|axis| word(axis) as i64 as isize).collect(),
+            strides: (rank..2 * rank).map(|axis| stride(word(axis))).collect::<Result<_>>()?,
             region,
             offset,
         }))
