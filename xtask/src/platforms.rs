@@ -8,6 +8,7 @@
 mod machine;
 mod packages;
 mod record;
+mod windows;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::provision::PLATFORMS_VENV;
 use crate::run::{Door, Run};
-use machine::{Machine, compiles_for_windows};
+use machine::Machine;
 pub(crate) use packages::{compiler, qemu};
 use packages::{standard_library, unpack};
 pub(crate) use record::wheel_was_installed;
@@ -69,7 +70,7 @@ pub(crate) const PLATFORMS: &[Platform] = &[
     row("x86_64-apple-darwin", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
     row("x86_64-pc-windows-gnu", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
     row("armv7-unknown-linux-gnueabihf", None, [Checks, BITS, BITS, NOT_MADE, NO_RUBY]),
-    row("i686-unknown-linux-gnu", None, [Checks, BITS, BITS, NOT_MADE, NO_RUBY]),
+    row("i686-unknown-linux-gnu", None, [Tests(&machine::I686), BITS, BITS, NOT_MADE, NO_RUBY]),
     row("wasm32-wasip1", None, [Checks, BITS, BITS, NO_WASM, NO_WASM]),
 ];
 
@@ -111,7 +112,7 @@ impl Platform {
                 // Programs of mingw make the import libraries.
                 let system = unpack(run, "windows", &["binutils-mingw-w64-x86-64".to_owned()])?;
                 build.path.push(system.join("usr/bin"));
-                compiles_for_windows(run)?;
+                windows::takes_headers(run)?;
             }
             // By the same tool as the tests, so that both use one standard library.
             let mut check = run.door.command("cargo-zigbuild", "check --locked");

@@ -114,6 +114,9 @@ pub(crate) const MAKE: Need = Need::Program { name: "make", packages: "make" };
 pub(crate) const MMDEBSTRAP: Need = Need::Program { name: "mmdebstrap", packages: "mmdebstrap" };
 pub(crate) const NPM: Need = Need::Program { name: "npm", packages: "npm" };
 pub(crate) const MESON: Need = Need::Program { name: "meson", packages: "meson" };
+/// The C library for programs of 32 bits.
+pub(crate) const LIBC_I386: Need =
+    Need::File { name: "libc6-i386", path: "/lib/ld-linux.so.2", packages: "libc6-i386 lib32gcc-s1" };
 /// An OpenCL device on the CPU. OpenCL's loader finds it and is installed with it.
 pub(crate) const POCL: Need = Need::File {
     name: "PoCL",

@@ -1,27 +1,37 @@
-//! How the tests of other processors' programs run here: by qemu. zig links them.
+//! How the tests of another platform's programs run here: by qemu, or by the processor itself. zig
+//! links them.
 
-use std::fs;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::Build;
 use super::packages::{qemu, unpack};
 use crate::provision::PLATFORMS_VENV;
 use crate::run::Run;
 
-/// A processor that qemu emulates, in the names of Debian's packages and of qemu.
-pub(crate) struct Machine {
-    package: &'static str,
-    processor: &'static str,
+/// What runs the programs of a platform.
+pub(crate) enum Machine {
+    /// Another processor, in the names of Debian's packages and of qemu, and the ends of the names
+    /// that Debian and zig have for its system.
+    Qemu { package: &'static str, processor: &'static str, system: &'static str },
+    /// The processor here, in another mode.
+    Here,
 }
 
-pub(super) const AARCH64: Machine = Machine { package: "arm64", processor: "aarch64" };
-pub(super) const S390X: Machine = Machine { package: "s390x", processor: "s390x" };
+pub(super) const AARCH64: Machine = gnu("arm64", "aarch64");
+pub(super) const S390X: Machine = gnu("s390x", "s390x");
+pub(super) const I686: Machine = Machine::Here;
 
-/// The tests that the suite runs: what depends on the processor and on its byte order. Others,
+/// A processor whose Linux has nothing special in its names.
+const fn gnu(package: &'static str, processor: &'static str) -> Machine {
+    Machine::Qemu { package, processor, system: "linux-gnu" }
+}
+
+/// The tests that run under qemu: what depends on the processor and on its byte order. Others,
 /// such as those of threads and forks, mostly test qemu.
-const FILTERS: &[&str] = &["array::", "buffer::", "exchange::", "kernel::", "memory::", "table::", "view::"];
+const UNDER_QEMU: &[&str] =
+    &["array::", "buffer::", "exchange::", "kernel::", "memory::", "table::", "view::"];
 
 /// Formats and crates that the tests use.
 const FEATURES: &str = "arrow-ipc,derive,npz,png,safetensors,threads,torch";
@@ -37,42 +47,33 @@ impl Machine {
         build.prepare(run.door, &mut test)?;
         test.args(["-p", "crossdock", "--lib", "--features", FEATURES]).env("CROSSDOCK_CASES", CASES);
         let runner = self.runner(run, &mut test)?;
-        // Words of a list may contain spaces; those of a variable of the environment cannot.
-        test.arg("--config").arg(format!("target.{}.runner={runner:?}", build.target));
+        if !runner.is_empty() {
+            // Words of a list may contain spaces; those of a variable of the environment cannot.
+            test.arg("--config").arg(format!("target.{}.runner={runner:?}", build.target));
+        }
         // A test that reports that it was not run counts as passed.
         let ran = |run: &Run<'_>| run.counts.passed - run.skips().len().min(run.counts.passed);
         let before = ran(run);
-        run.tests(&mut test, FILTERS)?;
+        run.tests(&mut test, if matches!(self, Self::Qemu { .. }) { UNDER_QEMU } else { &[] })?;
         Ok(ran(run).saturating_sub(before))
     }
 
-    /// The command that starts programs of the processor. The tests get it, too.
+    /// The command that starts programs of the machine. The tests get what they need in the
+    /// environment.
     fn runner(&self, run: &mut Run<'_>, test: &mut Command) -> Result<Vec<String>> {
-        let Self { package, processor } = self;
-        let libraries = ["libc6", "libgcc-s1"].map(|name| format!("{name}-{package}-cross"));
-        let qemu = qemu(run, processor)?;
-        let system = unpack(run, processor, &libraries)?;
-        let root = system.join(format!("usr/{processor}-linux-gnu"));
-        let runner = vec![qemu.display().to_string(), "-L".to_owned(), root.display().to_string()];
         let python = PLATFORMS_VENV.python(run.door).display().to_string();
-        let cc = [&*python, "-m", "ziglang", "cc", "-target", &format!("{processor}-linux-gnu")];
+        let (runner, target) = match self {
+            Self::Here => return Ok(Vec::new()),
+            Self::Qemu { package, processor, system } => {
+                let libraries = ["libc6", "libgcc-s1"].map(|name| format!("{name}-{package}-cross"));
+                let qemu = qemu(run, processor)?;
+                let target = format!("{processor}-{system}");
+                let root = unpack(run, processor, &libraries)?.join("usr").join(&target);
+                (vec![qemu.display().to_string(), "-L".to_owned(), root.display().to_string()], target)
+            }
+        };
+        let cc = [&*python, "-m", "ziglang", "cc", "-target", &target];
         test.env("CROSSDOCK_EMULATOR", runner.join("\n")).env("CROSSDOCK_CC", cc.join("\n"));
         Ok(runner)
     }
-}
-
-/// A compiler for Windows takes the headers of the C library.
-pub(super) fn compiles_for_windows(run: &mut Run<'_>) -> Result<()> {
-    let folder = run.door.target.join("platforms/headers");
-    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    for header in ["crossdock.h", "crossdock_producer.h"] {
-        let source = folder.join(header).with_extension("c");
-        fs::write(&source, format!("#include <{header}>\n"))
-            .with_context(|| format!("{} cannot be written", source.display()))?;
-        let python = PLATFORMS_VENV.python(run.door);
-        let mut cc = run.door.command(python, "-m ziglang cc -target x86_64-windows-gnu -std=c99 -c -o");
-        cc.arg(source.with_extension("o")).arg(&source);
-        run.exec(cc.args(["-Wall", "-Wextra", "-Werror", "-Icrates/crossdock-capi/include"]))?;
-    }
-    Ok(())
 }
