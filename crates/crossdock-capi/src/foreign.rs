@@ -1,9 +1,11 @@
 //! Arguments from C: texts, lists of numbers, and handles that must not be null.
 
 use std::ffi::{CStr, CString, c_char};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+
+use crossdock::Error;
 
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS, XD_ERROR_MALFORMED, XD_ERROR_UNSUPPORTED};
 use crate::guard::answer;
@@ -189,6 +191,42 @@ pub(crate) fn string(text: String) -> Result<*mut c_char> {
     }
 }
 
+/// The text of a value, which may be of any length, as [`string`] gives it.
+///
+/// # Errors
+///
+/// `malformed` for a text with a zero in it; `is_out_of_memory`.
+pub(crate) fn shown(value: impl fmt::Display) -> Result<*mut c_char> {
+    let mut text = Growing { text: String::new(), failed: None };
+    let ended = write!(text, "{value}");
+    match text.failed {
+        Some(nbytes) => Err(Error::out_of_memory(nbytes, 1).into()),
+        None => {
+            ended.expect("only a lack of memory ends it");
+            string(text.text)
+        }
+    }
+}
+
+/// A text that grows without aborting the process: where memory lacks, `failed` is the size that
+/// was asked for.
+struct Growing {
+    text: String,
+    failed: Option<usize>,
+}
+
+impl fmt::Write for Growing {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        // One byte more is for the NUL behind the text.
+        if self.text.try_reserve(part.len() + 1).is_err() {
+            self.failed = Some(self.text.len().saturating_add(part.len()));
+            return Err(fmt::Error);
+        }
+        self.text.push_str(part);
+        Ok(())
+    }
+}
+
 /// Frees a text that a function of this library returned. Null is fine.
 ///
 /// # Safety
@@ -203,4 +241,42 @@ pub unsafe extern "C" fn xd_string_free(text: *mut c_char) {
             drop(unsafe { CString::from_raw(text) });
         }
     });
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crossdock::element::{DType, Value};
+    use crossdock_testkit::status_of_child;
+
+    const MIB: usize = 1 << 20;
+
+    /// A text of 4 GiB.
+    struct Long;
+
+    impl fmt::Display for Long {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let part = "x".repeat(MIB);
+            (0..4096).try_for_each(|_| f.write_str(&part))
+        }
+    }
+
+    /// Limits the addresses of this process to 1 GiB.
+    fn limit_addresses() -> bool {
+        let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
+        // SAFETY: `limit` is a record of the right type, which the call only reads.
+        unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) == 0 }
+    }
+
+    #[test]
+    fn texts_and_elements_for_which_memory_lacks_are_errors() {
+        let many = DType::subarray(&[64 * MIB], DType::U8).unwrap();
+        let bytes = vec![0; many.itemsize()];
+        let status = status_of_child(|| {
+            let text = limit_addresses().then(|| shown(Long));
+            let is_refused = matches!(text, Some(Err(Failure::Library(error))) if error.is_out_of_memory());
+            is_refused && Value::read(&many, &bytes).is_err_and(|error| error.is_out_of_memory())
+        });
+        assert_eq!(status, 0);
+    }
 }

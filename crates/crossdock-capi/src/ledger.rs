@@ -7,7 +7,7 @@ use crossdock::ledger::{self, Entry};
 
 use crate::backing::{backing_of, number_of_birth};
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS};
-use crate::foreign::{emptied, given, string};
+use crate::foreign::{emptied, given, shown, string};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::{XD_LEASE_NONE, number_of};
@@ -103,7 +103,7 @@ pub extern "C" fn xd_ledger_failed_releases() -> u64 {
 /// The list as a table for people.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_ledger_to_text(error: ErrorOut<'_>) -> *mut c_char {
-    fallible(error, || string(ledger::report().to_string()))
+    fallible(error, || shown(ledger::report()))
 }
 
 /// The list as data.

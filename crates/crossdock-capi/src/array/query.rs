@@ -11,7 +11,7 @@ use crossdock::element::DType;
 use crate::array::{XdArray, array_of, order_of};
 use crate::backing::{XD_BACKING_OTHER, backing_of, number_of_birth};
 use crate::error::Failure;
-use crate::foreign::{emptied, string, text};
+use crate::foreign::{emptied, shown, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
@@ -108,7 +108,7 @@ pub extern "C" fn xd_array_lease(array: Option<&XdArray>, kind: i32, error: Erro
 /// The elements as text. Long axes are elided in the middle.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_to_text(array: Option<&XdArray>, error: ErrorOut<'_>) -> *mut c_char {
-    fallible(error, || string(array_of(array, "array")?.display().to_string()))
+    fallible(error, || shown(array_of(array, "array")?.display()))
 }
 
 /// The protocols that export the array, and what consumers in other libraries do with it: in all

@@ -8,7 +8,7 @@ use crossdock::table::{RecordBatch, Schema};
 
 use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS};
-use crate::foreign::{Item, given, items, string, text};
+use crate::foreign::{Item, given, items, shown, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
@@ -124,7 +124,7 @@ pub extern "C" fn xd_batch_schema(batch: Option<&RecordBatch>, error: ErrorOut<'
 /// The batch for people.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_batch_to_text(batch: Option<&RecordBatch>, error: ErrorOut<'_>) -> *mut c_char {
-    fallible(error, || string(given(batch, "batch")?.to_string()))
+    fallible(error, || shown(given(batch, "batch")?))
 }
 
 // ===== in place

@@ -11,7 +11,7 @@ use crossdock::table::{Checks, Column, ColumnParts, ColumnType, ColumnValue, Fie
 
 use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS};
-use crate::foreign::{emptied, given, string, text};
+use crate::foreign::{emptied, given, shown, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
@@ -363,5 +363,5 @@ pub extern "C" fn xd_column_compact(column: Option<&XdColumn>, error: ErrorOut<'
 /// The elements for people.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_column_to_text(column: Option<&XdColumn>, error: ErrorOut<'_>) -> *mut c_char {
-    fallible(error, || string(given(column, "column")?.column.to_string()))
+    fallible(error, || shown(&given(column, "column")?.column))
 }

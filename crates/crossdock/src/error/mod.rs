@@ -401,6 +401,13 @@ pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
     }
 }
 
+/// A copy of `bytes`, or an error if it cannot be allocated.
+pub(crate) fn try_copied(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = try_with_capacity(bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
 /// Like `Box::new`, but returns the value if the allocation fails, instead of aborting.
 pub(crate) fn try_box<T>(value: T) -> std::result::Result<Box<T>, T> {
     let layout = std::alloc::Layout::new::<T>();

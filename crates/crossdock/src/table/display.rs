@@ -80,8 +80,10 @@ fn cell(column: &Column, index: usize) -> String {
         Ok(value) => drop(show(&mut text, column.column_type(), &value)),
         Err(error) => text = format!("<{error}>"),
     }
-    let is_plain = |c: char| !c.is_control();
-    if !text.chars().all(is_plain) {
+    // All that is displayed, and one character more.
+    let end = text.char_indices().nth(WIDTH + 1).map_or(text.len(), |(end, _)| end);
+    text.truncate(end);
+    if text.chars().any(char::is_control) {
         text = text.escape_debug().to_string();
     }
     match text.char_indices().nth(WIDTH) {

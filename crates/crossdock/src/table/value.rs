@@ -1,7 +1,7 @@
 //! One element of a column, by value.
 
 use crate::element::{TimeBase, TimeUnit, Value};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, try_copied};
 use crate::table::column::Column;
 use crate::table::column_type::{ColumnType, IntervalUnit, Storage, UnionMode};
 use crate::table::field::Field;
@@ -148,7 +148,7 @@ impl Column {
             Storage::Fixed(_) => self.fixed_value(index),
             Storage::Bytes(_, is_text) | Storage::Views(is_text) => {
                 let (bytes, mut room) = (TextBytes::of(self)?, Vec::new());
-                let bytes = bytes.get(index, &mut room)?.to_vec();
+                let bytes = try_copied(bytes.get(index, &mut room)?)?;
                 Ok(ColumnValue::Element(match is_text {
                     true => Value::Text(String::from_utf8(bytes).map_err(|error| {
                         let at = error.utf8_error().valid_up_to();

@@ -2,7 +2,7 @@
 
 use crate::element::float::FloatFormat;
 use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, SubArray, Value};
-use crate::error::{Advice, Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result, try_copied, try_with_capacity};
 use crate::memory::racy;
 
 /// A malicious dtype of a few bytes can describe any number of values: sub-arrays of zero-width
@@ -29,7 +29,7 @@ impl Value {
     ///
     /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value` for an invalid
     /// Unicode code point; `is_unsupported` for a dtype with disproportionately many values for its
-    /// bytes.
+    /// bytes; `is_out_of_memory`.
     pub fn read(dtype: &DType, bytes: &[u8]) -> Result<Self> {
         check_width(dtype, bytes.len())?;
         let allowed = bytes.len().saturating_mul(64).saturating_add(SPARE_VALUES);
@@ -78,7 +78,7 @@ struct ValueReader {
 impl ValueReader {
     /// `bytes` has the width of `dtype`. Recurses to the depth of the dtype, which is bounded.
     fn element(&mut self, dtype: &DType, bytes: &[u8]) -> Result<Value> {
-        self.count()?;
+        self.count(1)?;
         match dtype.kind() {
             DTypeKind::Scalar(scalar) => read_scalar(scalar, bytes),
             DTypeKind::Record(record) => {
@@ -101,16 +101,16 @@ impl ValueReader {
             return self.element(subarray.base(), bytes);
         };
         let width = bytes.len().checked_div(extent).unwrap_or(0);
-        let mut items = Vec::new();
+        self.count(extent)?;
+        let mut items = try_with_capacity(extent)?;
         for index in 0..extent {
-            self.count()?;
             items.push(self.axis(subarray, inner, &bytes[index * width..(index + 1) * width])?);
         }
         Ok(Value::Array(items))
     }
 
-    fn count(&mut self) -> Result<()> {
-        self.allowed = self.allowed.checked_sub(1).ok_or_else(|| {
+    fn count(&mut self, values: usize) -> Result<()> {
+        self.allowed = self.allowed.checked_sub(values).ok_or_else(|| {
             Error::new(Kind::Unsupported, "the dtype has many more values than bytes")
                 .advising(Advice::OneField)
         })?;
@@ -122,8 +122,8 @@ impl ValueReader {
 fn read_scalar(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
     let kind = scalar.kind();
     match kind {
-        ScalarKind::Bytes(_) => return Ok(Value::Bytes(without_nuls(bytes).to_vec())),
-        ScalarKind::Void(_) => return Ok(Value::Void(bytes.to_vec())),
+        ScalarKind::Bytes(_) => return try_copied(without_nuls(bytes)).map(Value::Bytes),
+        ScalarKind::Void(_) => return try_copied(bytes).map(Value::Void),
         ScalarKind::Text(_) => return read_text(scalar, bytes),
         _ => {}
     }
@@ -217,6 +217,8 @@ fn read_text(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
                 format!("code point {index} of the text is {code:#x}, which is not a Unicode character"),
             )
         })?;
+        let nbytes = letter.len_utf8();
+        text.try_reserve(nbytes).map_err(|_| Error::out_of_memory(text.len() + nbytes, 1))?;
         text.push(letter);
     }
     text.truncate(text.trim_end_matches('\0').len());
