@@ -23,7 +23,7 @@ use pyo3::sync::PyOnceLock;
 use crate::capsule::{capsule, pointer};
 use crate::errors::Raise;
 
-/// NumPy arrays of fewer bytes come from the C library: a page is the least that one process can
+/// NumPy arrays of fewer bytes come from the heap: a page is the least that one process can
 /// share with another.
 const SMALLEST: usize = 4096;
 
@@ -128,9 +128,9 @@ unsafe extern "C" fn realloc(context: *mut c_void, old: *mut c_void, nbytes: usi
     let Some(from) = NonNull::new(old.cast::<u8>()) else { return allocate(context, nbytes, false) };
     let before = match block(from) {
         Some(before) => before,
-        // SAFETY: NumPy passes what these functions returned: no block of the pool, hence memory of
-        // the C library.
-        None => unsafe { libc::malloc_usable_size(old) },
+        // SAFETY: clause 1 of `small::nbytes`: NumPy passes what these functions returned, and this
+        // is no block of the pool.
+        None => unsafe { small::nbytes(from) },
     };
     let new = allocate(context, nbytes, false);
     if new.is_null() {
@@ -149,13 +149,13 @@ unsafe extern "C" fn free(_: *mut c_void, old: *mut c_void, _: usize) {
     let Some(ptr) = NonNull::new(old.cast::<u8>()) else { return };
     // SAFETY: clause 1 of `release`: NumPy does not use the memory any more.
     if !is_aligned(ptr) || !unsafe { shareable::release(ptr) } {
-        // SAFETY: NumPy passes what these functions returned: no block of the pool, hence memory of
-        // the C library, which it does not use any more.
-        unsafe { libc::free(old) };
+        // SAFETY: clauses 1 and 2 of `small::free`: NumPy passes what these functions returned,
+        // this is no block of the pool, and NumPy does not use it any more.
+        unsafe { small::free(ptr) };
     }
 }
 
-/// The size of a block of the pool; `None` for memory of the C library.
+/// The size of a block of the pool; `None` for memory of the heap.
 fn block(ptr: NonNull<u8>) -> Option<usize> {
     if is_aligned(ptr) { shareable::nbytes(ptr) } else { None }
 }
@@ -165,7 +165,7 @@ fn is_aligned(ptr: NonNull<u8>) -> bool {
     ptr.addr().get().is_multiple_of(SMALLEST)
 }
 
-/// Memory of the pool, or of the C library: for small arrays, and if there are no descriptors left.
+/// Memory of the pool, or of the heap: for small arrays, and if there are no descriptors left.
 fn allocate(context: *mut c_void, nbytes: usize, zeroed: bool) -> *mut c_void {
     if nbytes >= SMALLEST
         && let Some(pool) = POOL.get()
@@ -173,22 +173,64 @@ fn allocate(context: *mut c_void, nbytes: usize, zeroed: bool) -> *mut c_void {
         let options = AllocOptions::new().reserve(!context.is_null());
         match shareable::allocate(pool, options, nbytes, zeroed) {
             Ok(block) => return block.as_ptr().cast(),
-            // What the C library promises instead may not exist.
+            // What the heap promises instead may not exist.
             Err(error) if !context.is_null() && error.is_out_of_memory() => return ptr::null_mut(),
             Err(_) => {}
         }
     }
-    let mut plain = ptr::null_mut();
-    // SAFETY: `plain` is a place for a pointer, and the alignment is a power of two and a multiple
-    // of a pointer's size.
-    if unsafe { libc::posix_memalign(&raw mut plain, ALIGNMENT, nbytes.max(1)) } != 0 {
-        return ptr::null_mut();
+    small::allocate(nbytes, zeroed).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+}
+
+/// Blocks of Rust's heap. Each has its size in front of it: NumPy does not pass it to `realloc`,
+/// and not every system's heap tells it.
+mod small {
+    use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+    use std::ptr::NonNull;
+
+    use super::ALIGNMENT;
+
+    /// The block with the bytes in front of it, the first of which are the size.
+    fn layout(nbytes: usize) -> Option<Layout> {
+        const { assert!(ALIGNMENT >= size_of::<usize>()) };
+        Layout::from_size_align(nbytes.checked_add(ALIGNMENT)?, ALIGNMENT).ok()
     }
-    if zeroed {
-        // SAFETY: `posix_memalign` has just returned that many bytes.
-        unsafe { plain.write_bytes(0, nbytes) };
+
+    /// A block aligned to [`ALIGNMENT`]. `None`: out of memory.
+    pub(super) fn allocate(nbytes: usize, zeroed: bool) -> Option<NonNull<u8>> {
+        let layout = layout(nbytes)?;
+        let make = if zeroed { alloc_zeroed } else { alloc };
+        // SAFETY: the layout has at least `ALIGNMENT` bytes, hence more than none.
+        let whole = NonNull::new(unsafe { make(layout) })?;
+        // SAFETY: `whole` has room for a number, and the alignment of one.
+        unsafe { whole.cast::<usize>().write(nbytes) };
+        // SAFETY: the layout has `ALIGNMENT` bytes in front of the block.
+        Some(unsafe { whole.add(ALIGNMENT) })
     }
-    plain
+
+    /// The size of a block.
+    ///
+    /// # Safety
+    ///
+    /// 1. `block` is from [`allocate`], and not freed.
+    pub(super) unsafe fn nbytes(block: NonNull<u8>) -> usize {
+        // SAFETY: clause 1: `allocate` returned the address `ALIGNMENT` bytes behind the number.
+        let whole = unsafe { block.sub(ALIGNMENT) };
+        // SAFETY: clause 1: `allocate` has written the number, and no code writes there.
+        unsafe { whole.cast::<usize>().read() }
+    }
+
+    /// # Safety
+    ///
+    /// 1. `block` is from [`allocate`], and not freed.
+    /// 2. No code uses it any more.
+    pub(super) unsafe fn free(block: NonNull<u8>) {
+        // SAFETY: clause 1 of `nbytes`, by clause 1.
+        let Some(layout) = layout(unsafe { nbytes(block) }) else { return };
+        // SAFETY: clause 1: `allocate` returned the address `ALIGNMENT` bytes behind the start.
+        let whole = unsafe { block.sub(ALIGNMENT) };
+        // SAFETY: `allocate` has made it with this layout, and no code uses it (clause 2).
+        unsafe { dealloc(whole.as_ptr(), layout) };
+    }
 }
 
 /// The name of a capsule around a handler.
