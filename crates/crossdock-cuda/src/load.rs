@@ -129,6 +129,12 @@ pub(crate) fn forked() -> Error {
 
 /// The function tables of a library, and its version.
 fn load(name: &OsString) -> Result<(Driver, Result<VirtualCalls>, c_int)> {
+    if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
+        return Err(Error::unsupported(
+            "no CUDA driver: this program is linked statically, and such programs load no libraries; use a \
+            build that is linked with the C library dynamically",
+        ));
+    }
     let shown = name.to_string_lossy();
     // SAFETY: the file is the system's CUDA driver, or the library that the user named instead; its
     // initialisers run as in any program that links it.

@@ -181,6 +181,12 @@ impl Driver {
 }
 
 fn open() -> Result<Library> {
+    if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
+        return Err(Error::unsupported(
+            "no OpenCL: this program is linked statically, and such programs load no libraries; use a build \
+            that is linked with the C library dynamically",
+        ));
+    }
     let chosen = std::env::var_os(VARIABLE);
     let names = match &chosen {
         Some(name) => vec![name.clone()],
