@@ -39,7 +39,9 @@ module NativeGem
       specification.required_ruby_version = [">= #{major}.#{minor}", "< #{major}.#{minor + 1}.dev"]
       specification.extensions = []
       sources = ->(name) { name.start_with?("vendor/") && !File.basename(name).start_with?("LICENSE") }
-      specification.files = specification.files.reject { |name| sources.(name) || name == "stage.rb" } + [library]
+      # The licences of the crates in the extension, if they were listed.
+      licences = Dir.chdir(__dir__) { Dir["LICENSE-THIRD-PARTY"] }
+      specification.files = specification.files.reject { |name| sources.(name) || name == "stage.rb" } + [library] + licences
       specification
     end
 

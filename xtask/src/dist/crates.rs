@@ -194,6 +194,7 @@ mod tests {
         let number = version.trim_matches('"');
         says("bindings/ruby/lib/crossdock/version.rb", &format!("VERSION = {version}"));
         says("bindings/ruby/README.md", &format!("crossdock-{number}.gem"));
+        says("bindings/ruby/README.md", &format!("crossdock-{number}-x86_64-linux.gem"));
         says("README.md", &format!("crossdock-{number}.gem"));
         says("crates/crossdock-capi/include/crossdock/base.h", &format!("XD_VERSION_STRING {version}"));
         says("crates/crossdock-capi/CMakeLists.txt", &format!("project(crossdock VERSION {number} "));
