@@ -84,6 +84,7 @@ enum Task {
     #[command(after_help = "Examples:\n  \
         cargo xtask dist                    all artefacts, with checksums and a manifest\n  \
         cargo xtask dist wheel c            these only\n  \
+        cargo xtask dist --again wheel c    makes these again in another folder, and compares\n  \
         cargo xtask dist --installed deb    installs one where nothing of this project is\n  \
         cargo xtask test dist               makes all twice, compares them, and installs them")]
     Dist {
@@ -92,6 +93,9 @@ enum Task {
         /// Install and use those that were made before, in environments without them
         #[arg(long)]
         installed: bool,
+        /// Make them in another folder, and compare them with those that were made before
+        #[arg(long, conflicts_with = "installed")]
+        again: bool,
         /// Build in less time, not optimised: not for a release
         #[arg(long)]
         quick: bool,
@@ -163,7 +167,14 @@ fn main() -> ExitCode {
         Task::Bench { args } => bench::run(&args),
         Task::Fuzz { action } => fuzz::command(&action),
         Task::Compare => bench::compare(),
-        Task::Dist { names, installed, quick } => dist::run(&names, installed, quick),
+        Task::Dist { names, installed, again, quick } => {
+            let task = match (installed, again) {
+                (true, _) => dist::Task::Try,
+                (_, true) => dist::Task::MakeAgain,
+                _ => dist::Task::Make,
+            };
+            dist::run(&names, &task, quick)
+        }
         Task::GpuCheck { bundle, args } => gpu_check::run(bundle.as_deref(), &args),
         Task::Install { prefix } => install::run(&prefix),
         Task::Ptx => ptx::run(),

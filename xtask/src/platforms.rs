@@ -20,7 +20,7 @@ use crate::run::{Door, Run};
 use machine::Machine;
 pub(crate) use packages::{compiler, qemu};
 use packages::{standard_library, unpack};
-pub(crate) use record::wheel_was_installed;
+pub(crate) use record::{BUILT, INSTALLED, wheel_was_tried};
 use record::{PARTS, Record};
 
 /// What the suite does for a part of a platform.
@@ -66,8 +66,8 @@ pub(crate) const PLATFORMS: &[Platform] = &[
     row("aarch64-unknown-linux-musl", None, [Checks, NO_SHARED, Checks, Dist, NO_RUBY]),
     row("x86_64-unknown-linux-musl", None, [Checks, NO_SHARED, Checks, Dist, NO_RUBY]),
     row("s390x-unknown-linux-gnu", None, [Tests(&machine::S390X), Checks, Checks, NOT_MADE, NO_RUBY]),
-    row("aarch64-apple-darwin", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
-    row("x86_64-apple-darwin", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
+    row("aarch64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
+    row("x86_64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
     row("x86_64-pc-windows-gnu", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
     row("armv7-unknown-linux-gnueabihf", None, [Checks, BITS, BITS, NOT_MADE, NO_RUBY]),
     row("i686-unknown-linux-gnu", None, [Tests(&machine::I686), BITS, BITS, NOT_MADE, NO_RUBY]),

@@ -74,7 +74,7 @@ pub(crate) const PTX: Venv = Venv {
 pub(crate) const DIST: Venv = Venv {
     folder: "venv-dist",
     requirements: "xtask/dist/requirements.txt",
-    what: "python3 with maturin, zig, cargo-zigbuild and auditwheel",
+    what: "python3 with maturin, zig, cargo-zigbuild, auditwheel, abi3audit and macholib",
 };
 
 /// The environment that builds and runs tests for other platforms.

@@ -11,6 +11,7 @@ mod builders;
 mod cpython;
 mod crates;
 pub(crate) mod licences;
+mod macos;
 mod manifest;
 mod mounts;
 mod natives;
@@ -19,6 +20,7 @@ mod root;
 mod sbom;
 mod source;
 pub(crate) mod suite;
+mod third_party;
 mod trials;
 mod wheels;
 
@@ -86,6 +88,18 @@ const KINDS: &[Kind] = &[
         tried: Some(pythons::musl_aarch64),
     },
     Kind {
+        name: "wheel-macos-aarch64",
+        what: "the wheel for macOS on aarch64",
+        make: wheels::macos_aarch64,
+        tried: Some(macos::aarch64),
+    },
+    Kind {
+        name: "wheel-macos",
+        what: "the wheel for macOS on x86-64",
+        make: wheels::macos_x86_64,
+        tried: Some(macos::x86_64),
+    },
+    Kind {
         name: "gem",
         what: "the gem that is built where it is installed",
         make: natives::gem,
@@ -123,12 +137,14 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// The platform of a wheel whose trial `docs/platforms.csv` records. (The one of this machine is
-/// tested by other suites.)
-const WHEELS: [(&str, &str); 3] = [
-    ("wheel-aarch64", "aarch64-unknown-linux-gnu"),
-    ("wheel-musl", "x86_64-unknown-linux-musl"),
-    ("wheel-musl-aarch64", "aarch64-unknown-linux-musl"),
+/// The platform of a wheel whose trial `docs/platforms.csv` records, and the state after it. (The
+/// one of this machine is tested by other suites.)
+const WHEELS: [(&str, &str, &str); 5] = [
+    ("wheel-aarch64", "aarch64-unknown-linux-gnu", platforms::INSTALLED),
+    ("wheel-musl", "x86_64-unknown-linux-musl", platforms::INSTALLED),
+    ("wheel-musl-aarch64", "aarch64-unknown-linux-musl", platforms::INSTALLED),
+    ("wheel-macos-aarch64", "aarch64-apple-darwin", platforms::BUILT),
+    ("wheel-macos", "x86_64-apple-darwin", platforms::BUILT),
 ];
 
 /// A kind that is made of another, which is made before it.
@@ -151,21 +167,34 @@ struct Dist {
     lock: Arc<File>,
 }
 
-/// Makes the named kinds, or all of them; or installs and uses those that were made before.
-pub(crate) fn run(names: &[String], is_trial: bool, is_quick: bool) -> Result<ExitCode> {
+/// What is done with the named kinds, or with all.
+pub(crate) enum Task {
+    Make,
+    /// Made in other folders, and compared with those that were made before.
+    MakeAgain,
+    /// Those that were made before are installed and used.
+    Try,
+}
+
+pub(crate) fn run(names: &[String], task: &Task, is_quick: bool) -> Result<ExitCode> {
     let door = Door::new(!is_quick)?;
     let mut run = Run::new(&door, "dist")?;
     let dist = Dist::of(&mut run)?;
-    if is_trial {
-        try_all(&mut run, &dist, names)?;
-    } else {
-        make_into(&mut run, &dist, names)?;
-        print!("{}", fs::read_to_string(dist.out.join(manifest::SUMS))?);
-        if dist.commit.is_checkout_changed {
-            println!("not for a release: the checkout has changes that these artefacts lack");
+    match task {
+        Task::Try => try_all(&mut run, &dist, names)?,
+        Task::MakeAgain => {
+            suite::again(&mut run, &dist, names)?;
+            println!("the same bytes in two runs");
         }
-        if !dist.has_mounts {
-            println!("built in this folder, on which some bytes depend: root builds at fixed paths");
+        Task::Make => {
+            make_into(&mut run, &dist, names)?;
+            print!("{}", fs::read_to_string(dist.out.join(manifest::SUMS))?);
+            if dist.commit.is_checkout_changed {
+                println!("not for a release: the checkout has changes that these artefacts lack");
+            }
+            if !dist.has_mounts {
+                println!("built in this folder, on which some bytes depend: root builds at fixed paths");
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -219,8 +248,8 @@ fn try_all(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
         let Some(tried) = kind.tried else { continue };
         run.step(&format!("installed: {}", kind.name));
         tried(run, dist).with_context(|| format!("installed: {} ({})", kind.name, kind.what))?;
-        if let Some((_, target)) = WHEELS.iter().find(|(name, _)| *name == kind.name) {
-            platforms::wheel_was_installed(&run.door.root, target)?;
+        if let Some((_, target, state)) = WHEELS.iter().find(|(name, ..)| *name == kind.name) {
+            platforms::wheel_was_tried(&run.door.root, target, state)?;
         }
     }
     Ok(())

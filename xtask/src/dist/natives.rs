@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::archives::{self, LICENCES};
-use super::{Dist, GLIBC, HOST, mounts};
+use super::{Dist, GLIBC, HOST, mounts, third_party};
 use crate::install;
 use crate::run::Run;
 
@@ -29,7 +29,12 @@ pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 
 pub(super) fn built_gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let platform = run.stdout(dist.door.command("ruby", "-e").arg("print Gem::Platform.local"))?;
-    rake(run, dist, "gem:native", &format!("crossdock-{}-{platform}.gem", dist.version))
+    // The packer adds it if it is there. The gem that is built where it is installed has no crates.
+    let list = dist.door.root.join(GEM).join(third_party::FILE);
+    third_party::write(run, dist, third_party::GEM, HOST, &list)?;
+    let result = rake(run, dist, "gem:native", &format!("crossdock-{}-{platform}.gem", dist.version));
+    fs::remove_file(&list).with_context(|| format!("{} cannot be removed", list.display()))?;
+    result
 }
 
 fn rake(run: &mut Run<'_>, dist: &Dist, task: &str, name: &str) -> Result<()> {
@@ -56,6 +61,7 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let folder = staging.join(&name);
     archives::copy(dist, &LICENCES, &folder)?;
     archives::copy(dist, &["crates/crossdock-cli/README.md", "CHANGELOG.md"], &folder)?;
+    third_party::write(run, dist, third_party::COMMAND, STATIC, &folder.join(third_party::FILE))?;
     fs::copy(&program, folder.join("crossdock"))?;
     write_pages(run, dist, &program, &folder.join("man/man1"), &folder.join("completions"))?;
     archives::tar(run, dist, &staging, &name)
@@ -83,6 +89,8 @@ pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let staging = dist.staging("c")?;
     install_c(run, dist, &staging.join(&name))?;
     archives::copy(dist, &LICENCES, &staging.join(&name))?;
+    let list = staging.join(&name).join(third_party::FILE);
+    third_party::write(run, dist, third_party::C_LIBRARY, HOST, &list)?;
     archives::copy(dist, &["docs/c.md", "CHANGELOG.md"], &staging.join(&name).join("share/doc/crossdock"))?;
     archives::tar(run, dist, &staging, &name)
 }
@@ -143,6 +151,10 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     put(&dist.door.root.join("LICENSE-MIT"), &share.join("doc/crossdock/copyright"))?;
     put(&dist.door.root.join("LICENSE-APACHE"), &share.join("doc/crossdock/LICENSE-APACHE"))?;
     put(&dist.door.root.join("CHANGELOG.md"), &share.join("doc/crossdock/changelog"))?;
+    put(&dist.door.root.join("docs/c.md"), &share.join("doc/crossdock/c.md"))?;
+    let programs = [(third_party::COMMAND, STATIC), (third_party::C_LIBRARY, HOST)];
+    let list = share.join("doc/crossdock").join(third_party::FILE);
+    third_party::write_all(run, dist, &programs, &list)?;
 
     let size =
         run.stdout(dist.door.command("du", "--apparent-size --summarize --block-size=1024").arg(&usr))?;

@@ -27,10 +27,9 @@ const TREE: &str = "tree --locked --edges normal,no-proc-macro --prefix none";
 
 pub(super) fn make(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     for &(name, package, lock) in PROGRAMS {
-        let mut tree = dist.door.cargo(&format!("{TREE} --target {HOST} {package} --format"));
-        let tree = run.stdout(tree.arg("{p}\t{l}"))?;
+        let crates = linked(run, dist, package, HOST)?;
         let sums = sums(&fs::read_to_string(dist.door.root.join(lock))?);
-        let document = document(name, &dist.version, &crates(&tree), &sums);
+        let document = document(name, &dist.version, &crates, &sums);
         let file = dist.out.join(format!("{name}-{}.cdx.json", dist.version));
         fs::write(&file, format!("{document:#}\n"))
             .with_context(|| format!("{} cannot be written", file.display()))?;
@@ -39,7 +38,13 @@ pub(super) fn make(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 }
 
 /// Name and version of each crate, with its licence.
-type Crates = BTreeMap<(String, String), String>;
+pub(super) type Crates = BTreeMap<(String, String), String>;
+
+/// The crates that are compiled into a program for a platform.
+pub(super) fn linked(run: &mut Run<'_>, dist: &Dist, package: &str, target: &str) -> Result<Crates> {
+    let mut tree = dist.door.cargo(&format!("{TREE} --target {target} {package} --format"));
+    Ok(crates(&run.stdout(tree.arg("{p}\t{l}"))?))
+}
 
 /// The lines of Cargo's tree, `libc v0.2.1 (from elsewhere)`, a tab, and the licence, each once.
 fn crates(tree: &str) -> Crates {

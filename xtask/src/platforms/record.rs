@@ -12,17 +12,20 @@ pub(super) const PARTS: [&str; 5] = ["library tests", "C library", "command", "w
 const FILE: &str = "docs/platforms.csv";
 
 /// The state of a wheel that `cargo xtask dist --installed` has installed and used.
-pub(super) const INSTALLED: &str = "installed here";
+pub(crate) const INSTALLED: &str = "installed here";
 
-/// Records that the wheel for a platform was installed by a CPython of it, and used.
-pub(crate) fn wheel_was_installed(root: &Path, target: &str) -> Result<()> {
+/// The state of a wheel of which `cargo xtask dist --installed` has only read the files.
+pub(crate) const BUILT: &str = "built, never run";
+
+/// Records the state of the wheel for a platform after its trial.
+pub(crate) fn wheel_was_tried(root: &Path, target: &str, state: &str) -> Result<()> {
     let mut record = Record::read(root)?;
     let mut states = record.of(target).with_context(|| format!("{FILE} has no platform {target}"))?;
     let wheel = PARTS.iter().position(|part| *part == "wheel").context("wheels are a part")?;
-    if states[wheel] == INSTALLED {
+    if states[wheel] == state {
         return Ok(());
     }
-    states[wheel] = INSTALLED.to_owned();
+    states[wheel] = state.to_owned();
     record.set(target, states);
     record.write(root)
 }
@@ -136,7 +139,7 @@ mod tests {
                     }
                     Part::Checks => state == "checks",
                     Part::Known(known) => state == known,
-                    Part::Dist => state == INSTALLED || state == "not made",
+                    Part::Dist => [INSTALLED, BUILT, "not made"].contains(&state.as_str()),
                 };
                 assert!(fits, "{target}: {state}");
             }
