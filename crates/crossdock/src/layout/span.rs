@@ -3,7 +3,7 @@
 //! Reasons: `DESIGN.md`, "Addresses end at `isize::MAX`".
 
 use crate::error::{Error, Kind, Result};
-use crate::layout::rules;
+use crate::layout::{MAX_RANK, rules};
 
 /// The greatest address at which memory ends. With pointers of 64 bits, programs have the lower
 /// half of the addresses, so that sums of addresses and offsets cannot wrap. With pointers of 32
@@ -55,8 +55,33 @@ impl Span {
     /// [`Layout::new`]: crate::layout::Layout::new
     #[inline]
     pub(crate) fn measure(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<(usize, Self)> {
+        if let Some(measured) = Self::measure_in_one_pass(shape, strides, itemsize) {
+            return Ok(measured);
+        }
         rules::check(shape, strides, itemsize)?;
         Ok((rules::len(shape) * itemsize, Self::of(shape, strides, itemsize)))
+    }
+
+    /// [`measure`](Self::measure) of what has elements and bytes; `None` for other layouts, and for
+    /// those that the rules refuse.
+    #[inline(always)]
+    fn measure_in_one_pass(shape: &[usize], strides: &[isize], itemsize: usize) -> Option<(usize, Self)> {
+        let itemsize = isize::try_from(itemsize).ok().filter(|&itemsize| itemsize > 0)?;
+        if shape.len() != strides.len() || shape.len() > MAX_RANK {
+            return None;
+        }
+        let (mut nbytes, mut low, mut high) = (itemsize, 0_isize, 0_isize);
+        for (&len, &stride) in shape.iter().zip(strides) {
+            let len = isize::try_from(len).ok().filter(|&len| len > 0)?;
+            nbytes = nbytes.checked_mul(len)?;
+            let reach = stride.checked_mul(len - 1)?;
+            low = low.checked_add(reach.min(0))?;
+            high = high.checked_add(reach.max(0))?;
+        }
+        let high = high.checked_add(itemsize)?;
+        // Rule 3: the sum of all distances, whatever their signs.
+        high.checked_sub(low)?;
+        Some((nbytes.cast_unsigned(), Self { low, high }))
     }
 
     /// The lowest byte, relative to element 0: 0, or negative if a stride is.
@@ -174,6 +199,31 @@ mod tests {
         assert_eq!(Span::measure(&[3, 2], &[-10, 4], 4).unwrap(), (24, span));
         assert_eq!(Span::measure(&[3, 0], &[-10, 4], 4).unwrap().0, 0);
         assert!(Span::measure(&[isize::MAX as usize / 2, 8], &[1, 1], 4).unwrap_err().is_overflow());
+    }
+
+    #[test]
+    fn one_pass_measures_what_the_rules_permit_and_nothing_else() {
+        const MOST: usize = isize::MAX as usize;
+        let lengths = [0, 1, 2, 3, 1 << (usize::BITS / 2), MOST, usize::MAX];
+        let strides = [0, 1, -1, 4, isize::MAX / 2, isize::MIN / 2, isize::MAX, isize::MIN];
+        let axes: Vec<_> = lengths.iter().flat_map(|&len| strides.map(|stride| (len, stride))).collect();
+        let none = ([].as_slice(), [].as_slice());
+        let mut layouts = vec![none];
+        let pairs: Vec<_> = axes
+            .iter()
+            .flat_map(|one| axes.iter().map(move |other| ([one.0, other.0], [one.1, other.1])))
+            .collect();
+        layouts.extend(pairs.iter().map(|(shape, strides)| (shape.as_slice(), strides.as_slice())));
+        layouts.extend(pairs.iter().map(|(shape, strides)| (&shape[..1], &strides[..1])));
+        for (shape, strides) in layouts {
+            for itemsize in [0, 1, 8, MOST, usize::MAX] {
+                let ruled = rules::check(shape, strides, itemsize)
+                    .map(|()| (rules::len(shape) * itemsize, Span::of(shape, strides, itemsize)));
+                let measured = Span::measure(shape, strides, itemsize);
+                assert_eq!(measured.is_ok(), ruled.is_ok(), "{shape:?} {strides:?} {itemsize}");
+                assert_eq!(measured.ok(), ruled.ok(), "{shape:?} {strides:?} {itemsize}");
+            }
+        }
     }
 
     #[test]
