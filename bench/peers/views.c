@@ -193,14 +193,46 @@ static uint64_t get_and_release_array(uint64_t count) {
   return get_and_release(count, array);
 }
 
-static uint64_t read_items(uint64_t count, object_t object) {
+#include "floors.h"
+
+static uint64_t get_and_release_by_hand(uint64_t count, bool of_producer) {
+  static struct hand_array array = {
+    .counter = 1, .data = items_d, .ndim = 1, .item_size = 8, .byte_size = sizeof items_d, .shape = {LENGTH}, .strides = {8},
+    .format = "d"};
+  hand_records[1].entry = &ENTRY_D;
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    rb_memory_view_t view;
+    const bool got = of_producer ? by_hand_get(object_d, &view, RUBY_MEMORY_VIEW_STRIDES)
+                                 : by_hand_get_array(&array, &view, RUBY_MEMORY_VIEW_STRIDES);
+    if (!got) return UINT64_MAX;
+    sum += (uint64_t)view.byte_size;
+    by_hand_release(&view);
+  }
+  return sum;
+}
+
+static uint64_t parse_by_hand(uint64_t count, const char *format) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    rb_memory_view_item_component_t *components;
+    size_t length;
+    sum += (uint64_t)by_hand_parse(format, &components, &length) + length;
+    free(components);
+  }
+  return sum;
+}
+
+typedef ssize_t read_item_t(const xd_memory_view_t *, const ssize_t *, xd_value *, size_t);
+
+static uint64_t read_items(uint64_t count, object_t object, read_item_t *read_item) {
   xd_memory_view_t view;
   if (!xd_memory_view_get(object, &view, XD_MEMORY_VIEW_SIMPLE)) return UINT64_MAX;
   uint64_t sum = 0;
   ssize_t index[] = {0};
   for (uint64_t i = 0; i < count; ++i) {
     xd_value members[3];
-    const ssize_t length = xd_memory_view_read_item(&view, index, members, 3);
+    const ssize_t length = read_item(&view, index, members, 3);
     for (ssize_t m = 0; m < length; ++m) sum += number(&members[m]);
     if (++*index == LENGTH) *index = 0;
   }
@@ -218,8 +250,13 @@ static uint64_t run(const char *name, uint64_t count) {
   if (!strcmp(name, "parse-long")) return parse(count, "ccc2f3x2d4q!<");
 #ifndef BESIDE_RUBY
   if (!strcmp(name, "get-array")) return get_and_release_array(count);
-  if (!strcmp(name, "read-d")) return read_items(count, object_d);
-  if (!strcmp(name, "read-iqc")) return read_items(count, object_iqc);
+  if (!strcmp(name, "read-d")) return read_items(count, object_d, xd_memory_view_read_item);
+  if (!strcmp(name, "read-iqc")) return read_items(count, object_iqc, xd_memory_view_read_item);
+  if (!strcmp(name, "hand-get-array")) return get_and_release_by_hand(count, false);
+  if (!strcmp(name, "hand-get")) return get_and_release_by_hand(count, true);
+  if (!strcmp(name, "hand-read-d")) return read_items(count, object_d, by_hand_read);
+  if (!strcmp(name, "hand-read-iqc")) return read_items(count, object_iqc, by_hand_read);
+  if (!strcmp(name, "hand-parse-iqc")) return parse_by_hand(count, "iqc");
 #endif
   return UINT64_MAX;
 }

@@ -1,5 +1,6 @@
 //! MemoryView through the C interface, beside Ruby's own in a Ruby process: the same C loops,
-//! compiled with either header (`bench/peers/views.c`).
+//! compiled with either header (`bench/peers/views.c`), in turns on one machine. What the calls,
+//! the atomics and the stores cost by themselves, the cases "by hand" say (`bench/peers/floors.h`).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsString, c_char};
@@ -112,7 +113,9 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         })
         .threaded()
         .reaching(Reach::ratio(2.4, PEER)),
+        Case::looped("get + release of an array, by hand", 800, |count| loops.run(c"hand-get-array", count)),
         Case::looped("get + release of a C producer", 800, |count| loops.run(c"get", count)),
+        Case::looped("get + release of a C producer, by hand", 800, |count| loops.run(c"hand-get", count)),
     ];
     cases.extend(ruby.as_ref().map(|ruby| original(RUBY_GET, ruby, "get", 800)));
     harness::measure("views through C", Scale::NANOSECONDS, &[PEER, RUBY_GET], cases)
@@ -130,6 +133,8 @@ fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         Case::looped("item 'iqc' as a value", 6, |count| loops.run(c"item-iqc", count)),
         Case::looped("item 'iqc' into a place", 6, |count| loops.run(c"read-iqc", count))
             .reaching(Reach::value(10.0)),
+        Case::looped("item 'd' into a place, by hand", 7, |count| loops.run(c"hand-read-d", count)),
+        Case::looped("item 'iqc' into a place, by hand", 6, |count| loops.run(c"hand-read-iqc", count)),
     ];
     if let Some(ruby) = &ruby {
         cases.push(original("Ruby: item 'd'", ruby, "item-d", 7));
@@ -150,6 +155,7 @@ fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         arc(),
         Case::looped("parse 'd'", 9, |count| loops.run(c"parse-d", count)).reaching(Reach::value(10.0)),
         Case::looped("parse 'iqc'", 16, |count| loops.run(c"parse-iqc", count)).reaching(Reach::value(25.0)),
+        Case::looped("parse 'iqc' by hand", 16, |count| loops.run(c"hand-parse-iqc", count)),
         Case::looped("parse 'ccc2f3x2d4q!<'", 64, |count| loops.run(c"parse-long", count))
             .reaching(Reach::value(60.0)),
     ];
