@@ -69,6 +69,7 @@ impl<T: Element, const D: usize> Array<T, D> {
 mod tests {
     use super::*;
     use crate::buffer::Buffer;
+    use crate::memory::{Birth, Place};
     use crate::s;
 
     #[test]
@@ -107,8 +108,13 @@ mod tests {
         assert!(refused(cut(|array| array.slice(s![1.., ..]).unwrap()), "byte 6").1.is_bounds());
         assert!(refused(array().into_readonly(), "read-only").1.is_read_only());
         assert!(refused(Array::<u16, 2>::zeros([2, 3]).unwrap(), "adopted from a vector").1.is_unsupported());
-        let shared = Array::from_buffer(Buffer::shared(12).unwrap(), [2, 3]).unwrap();
-        assert!(refused(shared, "another owner").1.is_conflict());
+        let mut others = [0u16; 6];
+        let ptr = others.as_mut_ptr().cast();
+        // SAFETY: the numbers are initialised, outlive the handles, and are not accessed while
+        // these live.
+        let aliased = unsafe { Buffer::from_foreign(ptr, 12, Place::CPU, Birth::Aliased, || {}) };
+        let aliased = Array::from_buffer(aliased.unwrap(), [2, 3]).unwrap();
+        assert!(refused(aliased, "another owner").1.is_conflict());
     }
 
     #[test]

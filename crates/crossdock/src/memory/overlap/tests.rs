@@ -247,6 +247,9 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
         assert!(!meet_by_mapping(operands[0], operand) && !meet_by_mapping(operand, operands[0]));
     }
     assert_eq!(operands[0].origin(), Origin::Foreign, "it was not asked for");
+    if !TELLS_MAPPINGS {
+        return crossdock_testkit::not_run("this system has no list of mappings");
+    }
     if crossdock_testkit::emulated("pages that were never touched") {
         return;
     }

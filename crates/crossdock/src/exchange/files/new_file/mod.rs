@@ -57,6 +57,8 @@ use unfinished_file::UnfinishedFile;
 /// ```
 #[derive(Debug)]
 pub struct NewFile {
+    /// Before `target`: fields are dropped in order, and some systems show a hidden name until the
+    /// file is closed.
     file: File,
     target: WriteTarget,
 }

@@ -85,7 +85,8 @@ fn named_copy(mut file: &File, place: &Path) -> Result<Hidden> {
 }
 
 /// A hidden name in the directory of the final file. Dropping it removes the file of that name;
-/// after a rename there is none.
+/// after a rename there is none. Wine, and some versions of Windows, show the name of a removed
+/// file until it is closed: `NewFile` has done so when its caller goes on.
 #[derive(Debug)]
 pub(super) struct Hidden(PathBuf);
 
@@ -130,12 +131,14 @@ fn no_file(error: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exchange::files::new_file::{NewFile, WriteTarget};
 
     /// Like a file system without unnamed files.
-    fn named(place: &Path, text: &str) -> (File, UnfinishedFile) {
+    fn named(place: &Path, text: &str, replaces: bool) -> NewFile {
         let (mut file, hidden) = Hidden::create(place, NEW).unwrap();
         io::Write::write_all(&mut file, text.as_bytes()).unwrap();
-        (file, UnfinishedFile::Named(hidden))
+        let (place, part) = (place.to_owned(), UnfinishedFile::Named(hidden));
+        NewFile { file, target: WriteTarget::Beside { place, part, replaces } }
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -150,28 +153,27 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("crossdock-part-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let place = folder.join("a");
-        let (_file, part) = named(&place, "dropped");
-        assert!(part.name().is_some_and(|name| name.exists()));
-        drop(part);
+        let new = named(&place, "dropped", false);
+        assert!(new.part().is_some_and(|name| name.exists()));
+        drop(new);
         assert_eq!(names(&folder), [""; 0]);
         for (replaces, text) in [(false, "new"), (true, "newer")] {
-            let (file, part) = named(&place, text);
-            part.finish(&file, &place, replaces).unwrap();
+            named(&place, text, replaces).finish().unwrap();
             assert_eq!(
                 (names(&folder), std::fs::read_to_string(&place).unwrap()),
                 (vec!["a".into()], text.into())
             );
         }
-        let (file, part) = named(&place, "refused");
-        let error = part.finish(&file, &place, false).unwrap_err();
+        let error = named(&place, "refused", false).finish().unwrap_err();
         assert!(error.is_io() && error.to_string().contains("already exists"), "{error}");
+        assert_eq!(names(&folder), ["a"]);
         // A file that cannot be linked is copied.
-        let mut file =
-            &files::unnamed(&folder, NEW).unwrap_or_else(|_| File::create(folder.join("b")).unwrap());
-        io::Write::write_all(&mut file, b"copied").unwrap();
-        let hidden = named_copy(file, &place).unwrap();
+        let file = files::unnamed(&folder, NEW);
+        let file = file.unwrap_or_else(|_| files::create_new(&folder.join("b"), NEW).unwrap());
+        io::Write::write_all(&mut &file, b"copied").unwrap();
+        let hidden = named_copy(&file, &place).unwrap();
         assert_eq!(std::fs::read_to_string(&hidden.0).unwrap(), "copied");
-        drop(hidden);
+        drop((hidden, file));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }
