@@ -8,7 +8,7 @@
 mod machine;
 mod packages;
 mod record;
-mod windows;
+mod wine;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -68,7 +68,7 @@ pub(crate) const PLATFORMS: &[Platform] = &[
     row("s390x-unknown-linux-gnu", None, [Tests(&machine::S390X), Checks, Checks, NOT_MADE, NO_RUBY]),
     row("aarch64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
     row("x86_64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
-    row("x86_64-pc-windows-gnu", None, [Checks, Checks, Checks, NOT_MADE, NO_RUBY]),
+    row("x86_64-pc-windows-gnu", None, [Tests(&machine::WINDOWS), Checks, Checks, NOT_MADE, NO_RUBY]),
     row("armv7-unknown-linux-gnueabihf", None, [Checks, BITS, BITS, NOT_MADE, NO_RUBY]),
     row("i686-unknown-linux-gnu", None, [Tests(&machine::I686), BITS, BITS, NOT_MADE, NO_RUBY]),
     row("wasm32-wasip1", None, [Checks, BITS, BITS, NO_WASM, NO_WASM]),
@@ -101,7 +101,7 @@ impl Platform {
     fn states(&self, run: &mut Run<'_>, record: &Record, script: PathBuf) -> Result<[String; PARTS.len()]> {
         let packages = ["crossdock", "crossdock-capi", "crossdock-cli"].into_iter().zip(&self.parts);
         let packages: Vec<_> = packages.filter(|(_, part)| part.is_checked()).map(|(name, _)| name).collect();
-        let mut build = Build { target: self.target, script, std: true, path: Vec::new() };
+        let mut build = Build { target: self.target, script, std: true, path: Vec::new(), libraries: None };
         if !packages.is_empty() {
             run.step(self.target);
             if let Some(architecture) = self.debian {
@@ -112,7 +112,8 @@ impl Platform {
                 // Programs of mingw make the import libraries.
                 let system = unpack(run, "windows", &["binutils-mingw-w64-x86-64".to_owned()])?;
                 build.path.push(system.join("usr/bin"));
-                windows::takes_headers(run)?;
+                wine::takes_headers(run)?;
+                build.libraries = Some(wine::empty_libraries(run.door)?);
             }
             // By the same tool as the tests, so that both use one standard library.
             let mut check = run.door.command("cargo-zigbuild", "check --locked");
@@ -152,6 +153,8 @@ struct Build {
     std: bool,
     /// Folders of programs that the compiler starts.
     path: Vec<PathBuf>,
+    /// A folder of libraries for the linker.
+    libraries: Option<PathBuf>,
 }
 
 impl Build {
@@ -161,6 +164,10 @@ impl Build {
             command.arg("-Zbuild-std=std,panic_abort");
         }
         command.args(["--target", self.target]);
+        if let Some(folder) = &self.libraries {
+            let flags = [format!("-Lnative={}", folder.display())];
+            command.arg("--config").arg(format!("target.{}.rustflags={flags:?}", self.target));
+        }
         let tools = PLATFORMS_VENV.python(door).parent().map(ToOwned::to_owned);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = tools.into_iter().chain(self.path.iter().cloned()).chain(std::env::split_paths(&path));

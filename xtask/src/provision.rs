@@ -114,6 +114,9 @@ pub(crate) const MAKE: Need = Need::Program { name: "make", packages: "make" };
 pub(crate) const MMDEBSTRAP: Need = Need::Program { name: "mmdebstrap", packages: "mmdebstrap" };
 pub(crate) const NPM: Need = Need::Program { name: "npm", packages: "npm" };
 pub(crate) const MESON: Need = Need::Program { name: "meson", packages: "meson" };
+/// Where Debian installs the program that runs those for Windows.
+pub(crate) const WINE: &str = "/usr/lib/wine/wine64";
+pub(crate) const WINE64: Need = Need::File { name: "wine64", path: WINE, packages: "wine64" };
 /// The C library for programs of 32 bits.
 pub(crate) const LIBC_I386: Need =
     Need::File { name: "libc6-i386", path: "/lib/ld-linux.so.2", packages: "libc6-i386 lib32gcc-s1" };

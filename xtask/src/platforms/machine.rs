@@ -1,12 +1,12 @@
-//! How the tests of another platform's programs run here: by qemu, or by the processor itself. zig
-//! links them.
+//! How the tests of another platform's programs run here: by qemu, by Wine, or by the processor
+//! itself. zig links them.
 
 use std::process::Command;
 
 use anyhow::Result;
 
-use super::Build;
 use super::packages::{qemu, unpack};
+use super::{Build, wine};
 use crate::provision::PLATFORMS_VENV;
 use crate::run::Run;
 
@@ -17,11 +17,14 @@ pub(crate) enum Machine {
     Qemu { package: &'static str, processor: &'static str, system: &'static str },
     /// The processor here, in another mode.
     Here,
+    /// Windows, as Wine has it.
+    Wine,
 }
 
 pub(super) const AARCH64: Machine = gnu("arm64", "aarch64");
 pub(super) const S390X: Machine = gnu("s390x", "s390x");
 pub(super) const I686: Machine = Machine::Here;
+pub(super) const WINDOWS: Machine = Machine::Wine;
 
 /// A processor whose Linux has nothing special in its names.
 const fn gnu(package: &'static str, processor: &'static str) -> Machine {
@@ -64,6 +67,7 @@ impl Machine {
         let python = PLATFORMS_VENV.python(run.door).display().to_string();
         let (runner, target) = match self {
             Self::Here => return Ok(Vec::new()),
+            Self::Wine => return wine::runner(run, test),
             Self::Qemu { package, processor, system } => {
                 let libraries = ["libc6", "libgcc-s1"].map(|name| format!("{name}-{package}-cross"));
                 let qemu = qemu(run, processor)?;
