@@ -58,6 +58,12 @@ pub(super) fn fits(run: &mut Run<'_>, dist: &Dist) -> Result<bool> {
     Ok(says(&text, &of_all(run, dist)?))
 }
 
+/// Whether earlier runs made the artefacts in the folder of this commit.
+pub(super) fn is_of_commit(dist: &Dist) -> bool {
+    let text = fs::read_to_string(dist.out.join(MANIFEST));
+    text.is_ok_and(|text| says(&text, &json!({ "commit": dist.commit.name })))
+}
+
 /// Whether a manifest has each of these values.
 fn says(manifest: &str, values: &Value) -> bool {
     let Ok(manifest) = serde_json::from_str::<Value>(manifest) else { return false };

@@ -243,6 +243,10 @@ fn locked(path: &Path) -> Result<File> {
 
 fn try_all(run: &mut Run<'_>, dist: &Dist, names: &[String]) -> Result<()> {
     let kinds = chosen(names)?;
+    if !manifest::is_of_commit(dist) {
+        let (folder, commit) = (dist.out.display(), &dist.commit.name);
+        bail!("{folder} has no artefacts of this commit, {commit}: `cargo xtask dist` makes them");
+    }
     provision::ensure(run, &[CC, DIST_VENV, MAKE, MMDEBSTRAP])?;
     for kind in kinds {
         let Some(tried) = kind.tried else { continue };
