@@ -54,14 +54,13 @@ def write(folder):
     Image.fromarray(rgb).save(folder / "rgb.png")
     beside("rgb.png", "", rgb)
     Image.fromarray(grey16).save(folder / "grey16.png")
-    beside("grey16.png", "", grey16[..., None])
+    beside("grey16.png", "", grey16)
     palette = Image.fromarray(rgb).quantize(16)
     palette.save(folder / "palette.png")
     beside("palette.png", "", np.asarray(palette.convert("RGB")))
     for file, picture in [("rgb.jpg", Image.fromarray(rgb)), ("grey.jpg", Image.fromarray(rgb[..., 0].copy()))]:
         picture.save(folder / file, quality=95, subsampling=0)
-        decoded = np.asarray(Image.open(folder / file))
-        beside(file, "", decoded.reshape(*decoded.shape[:2], -1))
+        beside(file, "", np.asarray(Image.open(folder / file)))
 
 
 def same(got, wanted):

@@ -351,6 +351,5 @@ fn named(file: &[u8], position: usize) -> Result<Brought, No> {
 }
 
 fn png_of(specimen: &Specimen) -> Result<Brought, No> {
-    let brought = named(&png(&crates::pixels(specimen)?), 0)?;
-    Ok(Brought { array: brought.array.drop_axis(2, 0)?, ..brought })
+    named(&png(&crates::pixels(specimen)?), 0)
 }
