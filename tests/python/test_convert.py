@@ -70,7 +70,7 @@ def test_images_go_both_ways(crossdock, data, photo, tmp_path):
     assert np.abs(near - photo).mean() < 3
     Image.fromarray(photo[..., 0].copy()).save(tmp_path / "grey.png")
     assert crossdock("convert", tmp_path / "grey.png", tmp_path / "grey.npy").returncode == 0
-    np.testing.assert_array_equal(np.load(tmp_path / "grey.npy"), photo[..., :1])
+    np.testing.assert_array_equal(np.load(tmp_path / "grey.npy"), photo[..., 0])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
