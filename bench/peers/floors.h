@@ -1,6 +1,7 @@
-// The floors of views.c: Crossdock's contracts by hand, for the cases of the benchmark alone. What they cost is calls, atomics
-// and stores: a lease is a compare-and-swap up and a subtraction, and of all copies of a view one may release it, which is
-// another compare-and-swap. Called by pointers that the compiler does not see through, as a library's functions are.
+// The floors of views.c: Crossdock's contracts by hand, for the cases of the benchmark alone. What
+// they cost is calls, atomics and stores: a lease is a compare-and-swap up and a subtraction, and
+// of all copies of a view one may release it, which is another compare-and-swap. Called by pointers
+// that the compiler does not see through, as a library's functions are.
 
 #include <stdatomic.h>
 

@@ -12,10 +12,11 @@ use crate::workspace::Workspace;
 
 /// The tests that run programs.
 const PROGRAMS: &[&str] = &["programs::", "nulls::", "bugs::"];
-/// The instruments, and the tests that run under each. The address sanitizer, which instruments the
-/// programs but not the library, is of the long run: valgrind sees the heap of both.
-const INSTRUMENTS: &[(&str, &[&str])] = &[("", &[]), ("valgrind", PROGRAMS), ("address", PROGRAMS)];
-const LONG: &str = "address";
+/// The instruments, and the tests that run under each.
+const INSTRUMENTS: &[(&str, &[&str])] = &[("", &[]), ("valgrind", PROGRAMS), (ADDRESS, PROGRAMS)];
+/// The instrument of the long run only. It instruments the programs but not the library, and
+/// valgrind sees the heap of both.
+const ADDRESS: &str = "address";
 
 pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     // The arguments of the suite `test`, so that its build is reused.
@@ -31,7 +32,7 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     if programs.exists() {
         fs::remove_dir_all(&programs).with_context(|| format!("{} cannot be removed", programs.display()))?;
     }
-    let is_of_this_run = |name: &str| run.door.long || name != LONG;
+    let is_of_this_run = |name: &str| run.door.long || name != ADDRESS;
     let instruments: Vec<_> = INSTRUMENTS.iter().filter(|(name, _)| is_of_this_run(name)).collect();
     for (instrument, filters) in instruments {
         run.step(if instrument.is_empty() { "plain" } else { instrument });
