@@ -374,3 +374,46 @@ def test_owners_are_released_only_by_threads_with_the_gil_whatever_calls_they_ar
     environment = {**os.environ, "PYTHONMALLOC": "debug"}
     done = subprocess.run([sys.executable, "-c", WITHOUT_THE_GIL], capture_output=True, text=True, timeout=120, env=environment)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+TO_AND_FRO = """
+import gc, threading, weakref
+import numpy as np, pyarrow as pa
+import crossdock
+
+class Lent:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+def work():
+    for step in [
+        lambda x: np.asarray(memoryview(crossdock.asarray(x))),
+        lambda x: np.from_dlpack(crossdock.asarray(Lent(x))),
+        lambda x: np.asarray(crossdock.asarray(pa.array(crossdock.asarray(x).frozen()))),
+    ]:
+        first = np.arange(5)
+        alive, array = weakref.ref(first), first
+        del first
+        for _ in range(50_000):
+            array = step(array)
+        assert array.tolist() == [0, 1, 2, 3, 4] and alive() is not None
+        del array
+        gc.collect()
+        assert alive() is None
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+print("done")
+"""
+
+
+def test_an_array_that_went_to_and_fro_many_times_is_freed_on_a_short_stack():
+    done = subprocess.run([sys.executable, "-c", TO_AND_FRO], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -508,3 +508,74 @@ fn an_owner_may_hold_buffers_of_its_own() {
     drop(outer);
     assert_eq!(releases.get(), 1);
 }
+
+/// More allocations, each the owner of the next one, than a thread's stack has room for.
+const CHAIN: usize = 100_000;
+
+#[test]
+fn a_long_chain_of_owners_is_released_on_a_short_stack() {
+    let _alone = alone();
+    let releases = Count::default();
+    let mut last = foreign(releases.clone(), Birth::Sole, false);
+    for _ in 0..CHAIN {
+        let (inner, count) = (last, releases.clone());
+        let mut byte = Box::new(0u8);
+        let ptr = &raw mut *byte;
+        let release = move || {
+            drop(inner);
+            drop(byte);
+            count.add();
+        };
+        // SAFETY: the box has one byte, and lives until `release` drops it.
+        last = unsafe { Buffer::from_foreign(ptr, 1, Place::CPU, Birth::Aliased, release) }.unwrap();
+    }
+    assert_eq!(releases.get(), 0);
+    drop(last);
+    assert_eq!(releases.get(), CHAIN + 1);
+}
+
+/// An owner of one byte and of the buffers at the next level.
+struct Branch {
+    byte: [u8; 1],
+    below: Vec<Buffer>,
+    drops: Count,
+    panics: bool,
+}
+
+impl Deref for Branch {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.byte
+    }
+}
+
+impl Drop for Branch {
+    fn drop(&mut self) {
+        self.below.clear();
+        self.drops.add();
+        if self.panics {
+            panic_any(Bomb);
+        }
+    }
+}
+
+#[test]
+fn a_tree_of_owners_is_released_whole_though_some_panic() {
+    let _alone = alone();
+    let (drops, failed) = (Count::default(), ledger::failed_releases());
+    let mut random = Random::new(11);
+    let mut roots = Vec::new();
+    let (mut made, mut panics) = (0, 0);
+    while made < 20_000 {
+        // One to three of the newest become the next one's own, so that the tree is deep.
+        let below = roots.split_off(roots.len() - random.below(4).min(roots.len()));
+        let branch = Branch { byte: [7], below, drops: drops.clone(), panics: random.below(10) == 0 };
+        panics += u64::from(branch.panics);
+        roots.push(Buffer::from_owner(branch).unwrap());
+        made += 1;
+    }
+    std::thread::spawn(move || drop(roots)).join().unwrap();
+    assert_eq!(drops.get(), made);
+    assert_eq!(ledger::failed_releases() - failed, panics);
+}

@@ -26,7 +26,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `word.rs` | the lease word, which alone decides who may access the memory |
-//! | `header.rs`, `handle.rs`, `lease.rs`, `release.rs` | who frees memory, and when |
+//! | `header.rs`, `handle.rs`, `lease.rs`, `release.rs`, `nested.rs` | who frees memory, and when |
 //! | `owner/` | one file for each kind of owner; seals of shared memory are in `shared.rs` |
 //! | `work.rs` | the device work that an allocation waits for |
 //! | `racy/` | the only accesses to bytes that another thread or process may write |
@@ -53,6 +53,7 @@ pub(crate) mod lease;
 pub(crate) mod memfd;
 #[cfg(all(test, loom))]
 mod model;
+mod nested;
 pub(crate) mod os;
 pub(crate) mod overlap;
 pub(crate) mod owner;

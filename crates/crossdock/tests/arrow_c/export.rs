@@ -1,5 +1,8 @@
 //! Exports of arrays by Arrow's structs: zero-copy, or refused with the reason.
 
+use std::sync::Arc;
+use std::thread;
+
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ExportOptions};
 use crossdock::buffer::Buffer;
@@ -9,6 +12,7 @@ use crossdock::element::{DType, Field, NAT, ScalarKind, TimeUnit};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, DeviceKind, Place, Protocols};
+use crossdock::table::{self, Checks, Column};
 use crossdock::view::{CopyPolicy, Reason, Refusal, Request, view};
 use crossdock::{Array, DArray, s};
 
@@ -587,4 +591,24 @@ fn a_column_that_was_moved_out_of_the_schema_on_offer_is_told_and_not_read() {
         // SAFETY: the array is not released before, and its `release` is called once.
         unsafe { array.release.unwrap()(&mut array) };
     }
+}
+
+#[test]
+fn what_went_to_and_fro_many_times_is_freed_on_a_short_stack() {
+    let owner = Arc::new(vec![1i32, 2, 3]);
+    let mut array =
+        DArray::from(Array::<i32, 1>::from_buffer(Buffer::from_owner(owner.clone()).unwrap(), [3]).unwrap());
+    for _ in 0..50_000 {
+        array = relayed(&array, &options());
+    }
+    let mut column = Column::from_array(array).unwrap();
+    let field = table::Field::new("n", column.column_type().clone()).unwrap();
+    for _ in 0..50_000 {
+        let (mut schema, mut array) = arrow::export_column(&field, &column).unwrap().into_raw();
+        // SAFETY: both structs were exported just now, match, and are consumed once.
+        column = unsafe { arrow::import_column(&mut schema, &mut array, Checks::Full) }.unwrap().1;
+    }
+    assert_eq!(Arc::strong_count(&owner), 2);
+    thread::spawn(move || drop(column)).join().unwrap();
+    assert_eq!(Arc::strong_count(&owner), 1);
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::slice;
+use std::sync::Arc;
 use std::thread;
 
 use crossdock::bindings::dialect::dlpack::from_dlpack;
@@ -497,4 +498,17 @@ fn a_consumer_of_an_older_version_gets_a_struct_that_says_no_newer_one() {
     let refusal = export_versioned(&array, &before).unwrap_err();
     assert!(refusal.to_string().contains("up to 0.9"), "{refusal}");
     assert!(export_legacy(&array, &before).is_ok());
+}
+
+#[test]
+fn an_array_that_went_to_and_fro_many_times_is_freed_on_a_short_stack() {
+    let owner = Arc::new(vec![1i32, 2, 3]);
+    let mut array =
+        DArray::from(Array::<i32, 1>::from_buffer(Buffer::from_owner(owner.clone()).unwrap(), [3]).unwrap());
+    for _ in 0..50_000 {
+        array = import(export_versioned(&array, &trusting()).unwrap());
+    }
+    assert_eq!(Arc::strong_count(&owner), 2);
+    thread::spawn(move || drop(array)).join().unwrap();
+    assert_eq!(Arc::strong_count(&owner), 1);
 }

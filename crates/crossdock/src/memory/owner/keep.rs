@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Descriptor, DeviceMapping, Header, Owner, Region, Spare};
+use crate::memory::nested;
 use crate::memory::release::{forget_work, release_quietly};
 
 /// The alignment that allocators provide at no extra cost.
@@ -116,12 +117,21 @@ impl<K: Keep> OwnerBlock<K> {
     }
 
     unsafe fn release(header: NonNull<Header>) {
-        // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
-        // `OwnerBlock<K>`. Header 2: this is the one release, and no holder is left to access the
-        // block.
+        // SAFETY: clauses 1 and 2 of `nested::release`: this is the one call for a header without
+        // holders (Header 2), and those are the clauses of `free`, which catches a panic. Clause 3:
+        // `new` sets only the word of the two.
+        unsafe { nested::release(header, Self::free) }
+    }
+
+    /// # Safety
+    ///
+    /// 1. `header` begins a block that [`OwnerBlock::new`] made for this `K`.
+    /// 2. Its word counts no holder any more, and this is the only call.
+    unsafe fn free(header: NonNull<Header>) {
+        // SAFETY: clauses 1 and 2 of `take` are clauses 1 and 2 of `# Safety`: without holders
+        // there is no access to the block.
         let keep = unsafe { Self::take(header) }.keep;
-        // SAFETY: Header 2: the counts are at zero, so no handle or lease is left, and `release`
-        // runs once, so `free` does, too.
+        // SAFETY: clause 2 of `# Safety`: no handle or lease is left, and `free` runs once.
         release_quietly(|| unsafe { keep.free() });
     }
 
