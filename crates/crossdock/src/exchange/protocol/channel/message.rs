@@ -111,9 +111,9 @@ impl Message {
         let (mut shape, mut strides) = ([0; MOST], [0; MOST]);
         let (shape, strides) = (&mut shape[..self.rank], &mut strides[..self.rank]);
         for (axis, (len, stride)) in shape.iter_mut().zip(&mut *strides).enumerate() {
-            let get = |word| control.message(slot, word).load(Ordering::Relaxed);
-            *len = get(SLOT_HEAD_WORDS + 2 * axis) as isize;
-            *stride = get(SLOT_HEAD_WORDS + 2 * axis + 1) as isize;
+            let get = |word| address_sized(control.message(slot, word).load(Ordering::Relaxed));
+            *len = get(SLOT_HEAD_WORDS + 2 * axis)?;
+            *stride = get(SLOT_HEAD_WORDS + 2 * axis + 1)?;
         }
         if Layout::new_to(shape, strides, itemsize, layout).is_none() {
             // Empty, of many dimensions, or nonsense.
@@ -124,9 +124,28 @@ impl Message {
     }
 }
 
+/// A length, or a stride in bytes. With pointers of 32 bits, that of a larger process may not fit.
+#[inline]
+fn address_sized(word: u64) -> Result<isize> {
+    let number = word.cast_signed();
+    isize::try_from(number).map_err(|_| {
+        let text = format!("the message has a length or stride of {number}, beyond the address space");
+        Error::new(Kind::Overflow, text)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_length_that_no_address_can_have_is_no_other_number() {
+        assert_eq!(address_sized(5).unwrap(), 5);
+        assert_eq!(address_sized((-8i64).cast_unsigned()).unwrap(), -8);
+        // Of a sender with wider pointers.
+        let wide = address_sized((1 << 32) + 5);
+        assert!(if usize::BITS < 64 { wide.is_err_and(|error| error.is_overflow()) } else { wide.is_ok() });
+    }
 
     #[test]
     fn a_contiguous_layout_in_place_is_the_usual_one_or_left_to_the_usual_function() {
