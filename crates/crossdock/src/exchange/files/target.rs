@@ -61,14 +61,18 @@ impl Target {
             return Ok(Self { path: text.into(), rest: String::new() });
         }
         let end = separators.iter().copied().rev().find(|&at| exists(prefix(at)));
-        // Without such a file, opening the first of those that the text can mean gives the error.
+        // Without such a file, opening the first of those that the text can mean gives the error,
+        // or the first that has the ending of a format.
         let end = end.unwrap_or_else(|| {
             let is_folder = |path: &&Path| !path.as_os_str().is_empty() && exists(path);
             let folder = Path::new(text).ancestors().skip(1).find(is_folder);
             let start = folder.map_or(0, |folder| folder.as_os_str().len());
             let closing = bytes.iter().rposition(|&byte| byte == b']').unwrap_or(0);
             let is_separator = |&at: &usize| at > start && (bytes[at] == b':' || at < closing);
-            separators.iter().copied().find(is_separator).unwrap_or(bytes.len())
+            let mut ends = separators.iter().copied().filter(is_separator).chain([bytes.len()]);
+            let first = ends.clone().next();
+            let named = ends.find(|&end| Format::named(prefix(end)).is_some());
+            named.or(first).unwrap_or(bytes.len())
         });
         let rest = bytes[end..].strip_prefix(b":").unwrap_or(&bytes[end..]);
         let rest = std::str::from_utf8(rest).map_err(|_| {
@@ -212,6 +216,9 @@ mod tests {
             ("missing.npz:x[0]", &[], "missing.npz", "x[0]"),
             ("/a:c/missing.npz:x", &["/", "/a:c"], "/a:c/missing.npz", "x"),
             ("a/missing[0]", &["a"], "a/missing", "[0]"),
+            ("missing-12:00.npy", &[], "missing-12:00.npy", ""),
+            ("missing-12:00.npz:x[0].npy", &[], "missing-12:00.npz", "x[0].npy"),
+            ("missing:x", &[], "missing", "x"),
             (":x", &[], ":x", ""),
             ("a\u{1b}[31m.npy", &[], "a\u{1b}[31m.npy", ""),
         ] {
