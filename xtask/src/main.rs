@@ -13,6 +13,7 @@ mod gpu_check;
 mod install;
 mod instruments;
 mod interpreters;
+mod lanes;
 mod mutants;
 mod newest;
 mod platforms;
@@ -198,15 +199,13 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     let door = Door { incremental: !whole, fast: args.fast, ..Door::new(args.long)? };
     let width = chosen.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
     let start = Instant::now();
-    let run = |suite: &Suite| {
+    let run = |suite: &'static Suite| {
         println!("{:width$}  {}", suite.name, suite.what);
         let report = Run::suite(&door, suite)?;
         println!("{:width$}  {} in {:.1} s", suite.name, report.outcome(), report.took.as_secs_f64());
         Ok(report)
     };
-    let lane = |lane: Vec<&'static Suite>| lane.into_iter().map(run).collect::<Result<Vec<_>>>();
-    let reports = run::at_once(suite::lanes(&chosen), lane).into_iter().collect::<Result<Vec<_>>>()?;
-    let mut reports: Vec<_> = reports.into_iter().flatten().collect();
+    let mut reports = lanes::run(&chosen, run).into_iter().collect::<Result<Vec<_>>>()?;
     reports.sort_by_key(|report| suite::place(report.name));
     print!("\n{}", report::summary(&reports, start.elapsed()));
     Ok(if reports.iter().all(Report::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
