@@ -12,7 +12,8 @@ use std::sync::LazyLock;
 
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::bindings::shm::{self, Description, Frame};
+use crossdock::bindings::description::{Description, Frame};
+use crossdock::bindings::shm;
 use crossdock::layout::{Layout, Order};
 use crossdock::view::Request;
 use crossdock::{Array, DArray};

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use crossdock::bindings::description::Frame;
 use crossdock::bindings::memory_view::{self, Flags};
-use crossdock::bindings::shm::{self, Frame};
+use crossdock::bindings::shm;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::files::{Contents, npy, raw, safetensors};

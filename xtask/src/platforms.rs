@@ -8,7 +8,7 @@
 mod machine;
 mod packages;
 mod record;
-mod wine;
+mod windows;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,8 +18,8 @@ use anyhow::{Context, Result, bail};
 use crate::provision::PLATFORMS_VENV;
 use crate::run::{Door, Run};
 use machine::Machine;
+use packages::standard_library;
 pub(crate) use packages::{compiler, qemu};
-use packages::{standard_library, unpack};
 pub(crate) use record::{BUILT, INSTALLED, wheel_was_tried};
 use record::{PARTS, Record};
 
@@ -27,6 +27,8 @@ use record::{PARTS, Record};
 pub(crate) enum Part {
     /// Runs the tests of the library.
     Tests(&'static Machine),
+    /// Builds it, and runs programs that use it. Returns how many.
+    Runs(fn(&mut Run<'_>, &Build) -> Result<usize>),
     /// Compiles it.
     Checks,
     /// Nothing: its state, as another suite shows it, or the reason.
@@ -44,7 +46,7 @@ pub(crate) struct Platform {
     pub(crate) parts: [Part; PARTS.len()],
 }
 
-use Part::{Checks, Dist, Known, Tests};
+use Part::{Checks, Dist, Known, Runs, Tests};
 
 /// As `cargo xtask test` shows.
 const RUNS: Part = Known("runs here");
@@ -68,7 +70,7 @@ pub(crate) const PLATFORMS: &[Platform] = &[
     row("s390x-unknown-linux-gnu", None, [Tests(&machine::S390X), Checks, Checks, NOT_MADE, NO_RUBY]),
     row("aarch64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
     row("x86_64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
-    row("x86_64-pc-windows-gnu", None, [Tests(&machine::WINDOWS), Checks, Checks, NOT_MADE, NO_RUBY]),
+    row("x86_64-pc-windows-gnu", None, [Tests(&machine::WINDOWS), Runs(windows::library), Runs(windows::command), NOT_MADE, NO_RUBY]),
     row("armv7-unknown-linux-gnueabihf", None, [Checks, BITS, BITS, NOT_MADE, NO_RUBY]),
     row("i686-unknown-linux-gnu", None, [Tests(&machine::I686), BITS, BITS, NOT_MADE, NO_RUBY]),
     row("wasm32-wasip1", None, [Checks, BITS, BITS, NO_WASM, NO_WASM]),
@@ -110,10 +112,9 @@ impl Platform {
             }
             if self.target.ends_with("windows-gnu") {
                 // Programs of mingw make the import libraries.
-                let system = unpack(run, "windows", &["binutils-mingw-w64-x86-64".to_owned()])?;
-                build.path.push(system.join("usr/bin"));
-                wine::takes_headers(run)?;
-                build.libraries = Some(wine::empty_libraries(run.door)?);
+                build.path.push(windows::tools(run)?);
+                windows::takes_headers(run)?;
+                build.libraries = Some(windows::empty_libraries(run.door)?);
             }
             // By the same tool as the tests, so that both use one standard library.
             let mut check = run.door.command("cargo-zigbuild", "check --locked");
@@ -121,8 +122,12 @@ impl Platform {
             run.exec(check.args(packages.iter().flat_map(|name| ["-p", name])))?;
         }
         let mut states = record.of(self.target).unwrap_or_default();
-        for (state, part) in states.iter_mut().zip(&self.parts) {
+        for ((state, part), name) in states.iter_mut().zip(&self.parts).zip(PARTS) {
             *state = match part {
+                Runs(programs) => {
+                    run.step(&format!("{}, {name}", self.target));
+                    Record::runs(programs(run, &build)?)
+                }
                 Tests(machine) => {
                     run.step(&format!("{}, tests", self.target));
                     Record::runs(machine.tests(run, &build)?)
@@ -140,12 +145,13 @@ impl Platform {
 
 impl Part {
     fn is_checked(&self) -> bool {
-        matches!(self, Tests(_) | Checks) || matches!(self, Known(state) if state.starts_with("checks"))
+        matches!(self, Tests(_) | Runs(_) | Checks)
+            || matches!(self, Known(state) if state.starts_with("checks"))
     }
 }
 
 /// How commands of Cargo build for a platform.
-struct Build {
+pub(crate) struct Build {
     target: &'static str,
     /// The compiler.
     script: PathBuf,
@@ -157,7 +163,15 @@ struct Build {
     libraries: Option<PathBuf>,
 }
 
+/// The target folder of these builds, in that of the checkout.
+const BUILD: &str = "platforms/build";
+
 impl Build {
+    /// The folder of what is built.
+    fn output(&self, door: &Door) -> PathBuf {
+        door.target.join(BUILD).join(self.target).join("debug")
+    }
+
     /// Has a command of Cargo build for the platform.
     fn prepare(&self, door: &Door, command: &mut Command) -> Result<()> {
         if self.std {
@@ -173,7 +187,7 @@ impl Build {
         let folders = tools.into_iter().chain(self.path.iter().cloned()).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders).context("a folder has a colon in its name")?);
         command.env("RUSTC", &self.script).env("RUSTC_BOOTSTRAP", "1");
-        command.env("CARGO_TARGET_DIR", door.target.join("platforms/build"));
+        command.env("CARGO_TARGET_DIR", door.target.join(BUILD));
         // To build takes longer than to run, even by an emulator.
         command.env("CARGO_PROFILE_DEV_DEBUG", "0");
         command.env("CARGO_INCREMENTAL", "0");

@@ -269,6 +269,11 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Runs a command that may fail. Returns its status and its output.
+    pub(crate) fn answer(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
+        self.logged(command)
+    }
+
     /// The log is a file rather than a pipe, so that a process left behind by a test cannot block
     /// the suite.
     fn logged(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {

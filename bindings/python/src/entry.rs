@@ -1,8 +1,7 @@
 //! Entry of all slots: turns panics into exceptions; and whether a thread holds the GIL.
 
 use std::any::Any;
-use std::ffi::{CStr, c_int, c_void};
-use std::mem::transmute;
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::OnceLock;
@@ -31,7 +30,11 @@ type CurrentState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
 
 /// The interpreter's function, which every CPython has under one of two names, and which is not in
 /// its stable interface.
+#[cfg(unix)]
 fn current_state() -> Option<CurrentState> {
+    use std::ffi::{CStr, c_void};
+    use std::mem::transmute;
+
     const NAMES: [&CStr; 2] = [c"PyThreadState_GetUnchecked", c"_PyThreadState_UncheckedGet"];
     let named = |name: &CStr| {
         // SAFETY: `name` is a C string.
@@ -40,6 +43,12 @@ fn current_state() -> Option<CurrentState> {
     let found = NAMES.into_iter().map(named).find(|found| !found.is_null())?;
     // SAFETY: CPython defines both names as a function of this type.
     Some(unsafe { transmute::<*mut c_void, CurrentState>(found) })
+}
+
+/// The system has no list of the names in all libraries of a process.
+#[cfg(not(unix))]
+fn current_state() -> Option<CurrentState> {
+    None
 }
 
 /// The value that a slot returns after an error.

@@ -30,7 +30,8 @@ pub(crate) fn exception(error: &Error) -> PyErr {
         _ if error.is_io() => {
             let source =
                 std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
-            match source.and_then(io::Error::raw_os_error) {
+            // Python's numbers are those of POSIX.
+            match source.and_then(io::Error::raw_os_error).filter(|_| cfg!(unix)) {
                 Some(number) => PyOSError::new_err((number, text)),
                 None => PyOSError::new_err(text),
             }

@@ -51,7 +51,8 @@ fn number(error: &io::Error) -> Option<i32> {
         io::ErrorKind::NotADirectory => Some(libc::ENOTDIR),
         _ => None,
     };
-    error.raw_os_error().or(own)
+    // Python's numbers are those of POSIX.
+    error.raw_os_error().filter(|_| cfg!(unix)).or(own)
 }
 
 /// Python chooses the class by the number.

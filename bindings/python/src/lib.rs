@@ -20,10 +20,11 @@
 //! | `overlap.rs` | imports whose elements overlap are read-only |
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
 //! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
-//! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
-//! | `channel.rs` | streams of arrays between processes |
+//! | `pickle.rs`, `shared.rs` | pickles, and shared memory |
 //! | `shareable.rs` | memory that can be shared later, also NumPy's |
-//! | `sets.rs` | sets of arrays that another process holds |
+//! | `descriptors/` | descriptors of memory, for `multiprocessing` (on POSIX systems) |
+//! | `channel/` | streams of arrays between processes (on POSIX systems) |
+//! | `sets.rs` | sets of arrays that another process holds (on POSIX systems) |
 //! | `table/` | tables and columns |
 //!
 //! `python/crossdock/array_api/` is the namespace of the array API standard, and
@@ -31,6 +32,11 @@
 //! `src/lib.rs` lists them.
 //!
 //! `python/crossdock/_explain/` describes Python objects for the library's `exchange::explain`.
+
+#![cfg_attr(
+    not(unix),
+    expect(dead_code, unused_imports, reason = "what serves only channels, sets and descriptors")
+)]
 
 mod arguments;
 mod array_api;
@@ -40,11 +46,13 @@ mod asarray_call;
 mod axes;
 mod buffer;
 mod capsule;
+#[cfg(unix)]
 mod channel;
 mod consumer_state;
 mod convert;
 mod copies;
 mod creation;
+mod descriptors;
 mod detach;
 mod device;
 mod device_object;
@@ -90,6 +98,7 @@ mod protocols;
 mod python_buffer;
 mod pytorch;
 mod records;
+#[cfg(unix)]
 mod sets;
 mod shape;
 mod shareable;
@@ -121,10 +130,14 @@ mod _crossdock {
     use super::array_api::{_linspace, _saturated};
     #[pymodule_export]
     use super::arrow::ArrowColumn;
+    #[cfg(unix)]
     #[pymodule_export]
     use super::channel::{_Channel, Loan, Receiver, Sender};
     #[pymodule_export]
     use super::creation::{arange, empty_like, full_like, ones, ones_like, zeros_like};
+    #[cfg(unix)]
+    #[pymodule_export]
+    use super::descriptors::{_lend, _map, _offer, _take};
     #[pymodule_export]
     use super::device::devices;
     #[pymodule_export]
@@ -141,16 +154,19 @@ mod _crossdock {
     use super::numpy::register_numpy_dtypes;
     #[pymodule_export]
     use super::pickle::_rebuild;
+    #[cfg(unix)]
     #[pymodule_export]
     use super::sets::{HeldArrays, connect, publish};
     #[pymodule_export]
     use super::shareable::{_note_shareable, _set_numpy_handler};
     #[pymodule_export]
-    use super::shared::{_lend, _map, _offer, _take, shared};
+    use super::shared::shared;
+    #[cfg(unix)]
+    #[pymodule_export]
+    use super::table::_reduce_shared;
     #[pymodule_export]
     use super::table::{
-        _rebuild_column, _rebuild_table, _reduce_shared, BatchReader, Column, Table, column, open_batches,
-        table,
+        _rebuild_column, _rebuild_table, BatchReader, Column, Table, column, open_batches, table,
     };
     #[pymodule_export]
     use super::tensorflow::_unsafe_dlpack;
@@ -173,6 +189,7 @@ mod _crossdock {
         direct::find(module.py())?;
         dlpack_call::note_names(module.py());
         files::register_mapping(module.py())?;
+        #[cfg(unix)]
         sets::register_mapping(module.py())?;
         // Pickles refer to this module, whatever the package's parts are called.
         for name in ["_rebuild", "_rebuild_column", "_rebuild_table"] {

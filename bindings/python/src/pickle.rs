@@ -2,7 +2,7 @@
 //! that describes the layout.
 
 use crossdock::DArray;
-use crossdock::bindings::shm::{Description, Frame};
+use crossdock::bindings::description::{Description, Frame};
 use crossdock::layout::Order;
 use crossdock::memory::DeviceKind;
 use pyo3::exceptions::{PyBufferError, PyValueError};

@@ -10,11 +10,11 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
 
+use crate::descriptors;
 use crate::dtype_object::{DTypeObject, dtype_text};
 use crate::errors::{self, Raise};
 use crate::files::{array_of, check_whole};
 use crate::object::wrap;
-use crate::shared;
 use crate::table::{self, NotATable, Table, TableBatches};
 
 /// The variable by which `crossdock connect` names a set to its command.
@@ -45,6 +45,8 @@ const VARIABLE: &str = "CROSSDOCK_SET";
 ///     If the version is not held.
 /// ValueError
 ///     If the name is none, or if what the other process sent breaks the rules.
+/// NotImplementedError
+///     On Windows.
 ///
 /// Examples
 /// --------
@@ -69,7 +71,7 @@ pub(crate) fn connect(py: Python<'_>, name: Option<String>) -> PyResult<HeldArra
         })?,
     };
     let label: Label = name.parse().raise()?;
-    shared::register(py)?;
+    descriptors::register(py)?;
     // The holder may take its time.
     let set = py.detach(|| hold::connect(&label));
     set.map(|set| HeldArrays { set }).map_err(|error| match error.is_bounds() {
@@ -109,6 +111,8 @@ pub(crate) fn connect(py: Python<'_>, name: Option<String>) -> PyResult<HeldArra
 ///     If another process is publishing the name, or if the set exceeds a limit of its holder.
 /// OSError
 ///     If no process holds the name, or if it does not answer.
+/// NotImplementedError
+///     On Windows.
 ///
 /// Examples
 /// --------

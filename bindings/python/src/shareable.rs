@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::capsule::{capsule, pointer};
+use crate::descriptors::register;
 use crate::errors::Raise;
 
 /// NumPy arrays of fewer bytes come from the heap: a page is the least that one process can
@@ -33,12 +34,13 @@ const CACHE_QUIET: Duration = Duration::from_millis(500);
 
 static POOL: OnceLock<Pool> = OnceLock::new();
 
-/// The pool, from the first `with` block on.
-fn opened() -> crossdock::Result<&'static Pool> {
+/// The pool, from the first `with` block on, and `multiprocessing` knows how to send its arrays.
+fn opened(py: Python<'_>) -> PyResult<&'static Pool> {
     if let Some(pool) = POOL.get() {
         return Ok(pool);
     }
-    let opened = Pool::shareable(CACHE_LIMIT, CACHE_QUIET)?;
+    register(py)?;
+    let opened = Pool::shareable(CACHE_LIMIT, CACHE_QUIET).raise()?;
     Ok(POOL.get_or_init(|| opened))
 }
 
@@ -56,15 +58,15 @@ pub(crate) fn pool_here(py: Python<'_>) -> PyResult<Option<&'static Pool>> {
     static ENTRIES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let entries = ENTRIES.import(py, "crossdock._shareable", "_entries")?;
     match entries.call_method0("get")?.is_truthy()? {
-        true => opened().raise().map(Some),
+        true => opened(py).map(Some),
         false => Ok(None),
     }
 }
 
 /// Notes that a `with` block is entered, or left.
 #[pyfunction]
-pub(crate) fn _note_shareable(is_entered: bool) -> PyResult<()> {
-    opened().raise()?;
+pub(crate) fn _note_shareable(py: Python<'_>, is_entered: bool) -> PyResult<()> {
+    opened(py)?;
     if is_entered {
         ENTERED.fetch_add(1, Ordering::Relaxed);
     } else {
@@ -286,7 +288,7 @@ pub(crate) fn _set_numpy_handler<'py>(
     handler: Option<Bound<'py, PyAny>>,
     is_reserved: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    opened().raise()?;
+    opened(py)?;
     let set = set_handler(py)?;
     let handler = match handler {
         Some(handler) => handler,

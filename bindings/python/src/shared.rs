@@ -1,24 +1,19 @@
-//! Arrays in shared memory, and the descriptors by which other processes map them. The
-//! `multiprocessing` part is in `python/crossdock/_processes.py`.
-
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+//! Arrays in shared memory. `descriptors/` has the descriptors by which other processes map them.
 
 use crossdock::DArray;
 use crossdock::array::Casting;
-use crossdock::bindings::shm::{self, Description, TICKET_NBYTES, Ticket};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Backing, Place};
-use crossdock::view::{Reason, Request};
-use pyo3::exceptions::{PyBufferError, PyConnectionError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyInt, PyList, PyTuple};
+use pyo3::types::{PyInt, PyList, PyTuple};
 
+use crate::descriptors::register;
 use crate::detach::detached;
 use crate::dtype::read_dtype;
-use crate::errors::{self, Raise, refused};
+use crate::errors::Raise;
 use crate::object::{downcast, wrap};
 use crate::parameters::{self, truth_of};
 use crate::shape::extents;
@@ -54,6 +49,11 @@ use crate::{nested, numbers, protocols, shared_device};
 /// Returns
 /// -------
 /// Array
+///
+/// Raises
+/// ------
+/// TypeError
+///     On Windows, whose memory this library does not share.
 ///
 /// Examples
 /// --------
@@ -114,12 +114,6 @@ fn registered(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> {
     wrap(py, array)
 }
 
-/// Lets `multiprocessing` know how arrays and tables are sent.
-pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
-    static IS_KNOWN: PyOnceLock<()> = PyOnceLock::new();
-    IS_KNOWN.get_or_try_init(py, || py.import("crossdock._processes").map(drop)).copied()
-}
-
 /// The array of an object: itself, or what it lends.
 pub(crate) fn source(obj: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<DArray> {
     Ok(match downcast(obj) {
@@ -166,88 +160,4 @@ fn not_a_shape(object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
 fn zeros(dtype: DType, shape: &[usize], order: Order) -> crossdock::Result<DArray> {
     let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
     DArray::from_buffer(Buffer::shared(layout.nbytes())?, dtype, layout, 0)
-}
-
-/// A descriptor of shared memory, which belongs to the caller, and a text that describes the
-/// memory; None for other memory.
-#[pyfunction]
-pub(crate) fn _lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>> {
-    Ok(lend(array)?.map(|(fd, text)| (fd.into_raw_fd(), text)))
-}
-
-/// The arguments of `_take` in the process that unpickles the array; None for other memory than
-/// shared memory.
-#[pyfunction]
-pub(crate) fn _offer<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<(String, Bound<'py, PyBytes>)>> {
-    let Some((fd, text)) = lend(array)? else { return Ok(None) };
-    Ok(Some((text, PyBytes::new(array.py(), &shm::offer(fd).raise()?))))
-}
-
-/// The array of the arguments that `_offer` returned, in this or another process. Once.
-#[pyfunction]
-pub(crate) fn _take<'py>(py: Python<'py>, text: &str, ticket: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let ticket: &Ticket = ticket.try_into().map_err(|_| {
-        PyValueError::new_err(format!(
-            "the ticket of an array has {} bytes, not {TICKET_NBYTES}",
-            ticket.len()
-        ))
-    })?;
-    let fd = py.detach(|| shm::take(ticket)).map_err(|error| {
-        let error = errors::text(&error);
-        PyConnectionError::new_err(format!(
-            "an array in shared memory was not received from its sender: {error}"
-        ))
-    })?;
-    map(py, fd, text)
-}
-
-fn lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(OwnedFd, String)>> {
-    let own = downcast(array).ok_or_else(|| PyTypeError::new_err("a crossdock.Array was expected"))?;
-    if own.array.place() != Place::CPU {
-        return shared_device::lend(&own.array);
-    }
-    if own.array.backing() != Backing::Shared {
-        return Ok(None);
-    }
-    let request = if own.array.is_readonly() { Request::pin() } else { Request::share() };
-    let lent = match shm::export(&own.array, &request) {
-        Ok(lent) => lent,
-        // A forked child can have a copy, for example, without a descriptor: the elements are sent.
-        Err(refusal) if matches!(refusal.reason(), Reason::Layout(_)) => return Ok(None),
-        Err(refusal) => return Err(refused(&refusal)),
-    };
-    let text = lent.description().to_text().raise()?;
-    Ok(Some((lent.into_fd(), text)))
-}
-
-/// An array on the shared memory of a descriptor, which remains the caller's.
-#[pyfunction]
-pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    map(py, duplicated(descriptor)?, text)
-}
-
-/// A duplicate of the caller's descriptor.
-pub(crate) fn duplicated(descriptor: i32) -> PyResult<OwnedFd> {
-    if descriptor < 0 {
-        return Err(PyOSError::new_err(format!("{descriptor} is no descriptor")));
-    }
-    // SAFETY: `descriptor` is not negative (checked above) and is only used for `dup`, which fails
-    // with an error if the number is not open.
-    Ok(unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?)
-}
-
-fn map<'py>(py: Python<'py>, fd: OwnedFd, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(array) = shared_device::map(&fd, text) {
-        return wrap(py, array.raise()?);
-    }
-    let described: Description = text.parse().raise()?;
-    let array = shm::import(fd, &described).raise()?;
-    if array.backing() != Backing::Shared {
-        let text = format!(
-            "the descriptor is of a {}, which can shrink: shared memory of sealed size was expected",
-            array.backing()
-        );
-        return Err(PyBufferError::new_err(text));
-    }
-    wrap(py, array)
 }

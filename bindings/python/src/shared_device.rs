@@ -1,20 +1,19 @@
-//! Arrays in memory of a CUDA device that other processes map, and the descriptors of that memory.
+//! Arrays in memory of a CUDA device that other processes map.
 
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use crossdock::DArray;
 use crossdock::array::Casting;
-use crossdock::bindings::shm::Description;
 use crossdock::buffer::Buffer;
 use crossdock::device::MemoryManager;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{DeviceKind, Place};
-use crossdock::{DArray, Error};
 use crossdock_cuda as cuda;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
+use crate::descriptors::has_descriptor;
 use crate::detach::detached;
 use crate::errors::{self, Raise};
 use crate::shape::extents;
@@ -75,7 +74,7 @@ pub(crate) fn make(
     }
     let source = source(obj, dtype.as_ref())?;
     let dtype = dtype.filter(|dtype| dtype != source.dtype());
-    let has_descriptor = || source.buffer().is_ok_and(|(buffer, _)| cuda::has_descriptor(&buffer));
+    let has_descriptor = || source.buffer().is_ok_and(|(buffer, _)| has_descriptor(&buffer));
     let is_there = dtype.is_none() && source.place() == place && has_descriptor();
     match copy {
         None | Some(false) if is_there => Ok(source),
@@ -92,39 +91,4 @@ pub(crate) fn make(
         })
         .raise(),
     }
-}
-
-/// Separates the two descriptions of an array's text: of the memory, and of the array in it.
-const SEPARATOR: &str = "; ";
-
-/// A descriptor of the memory, which belongs to the caller, and a text that describes both; `None`
-/// for memory that has none.
-pub(crate) fn lend(array: &DArray) -> PyResult<Option<(OwnedFd, String)>> {
-    let Ok((buffer, offset)) = array.buffer() else { return Ok(None) };
-    if !cuda::has_descriptor(&buffer) {
-        return Ok(None);
-    }
-    let text = Description::new(array.dtype().clone(), array.shape(), array.strides(), offset as u64, false)
-        .and_then(|description| description.to_text())
-        .raise()?;
-    let export = cuda::export_descriptor(&buffer).map_err(|error| errors::refusal(&error))?;
-    let fd = export.fd().try_clone_to_owned()?;
-    Ok(Some((fd, format!("{}{SEPARATOR}{text}", export.range()))))
-}
-
-/// The array that another process described by [`lend`]; `None` for another text.
-pub(crate) fn map(fd: &OwnedFd, text: &str) -> Option<crossdock::Result<DArray>> {
-    let (range, description) = text.split_once(SEPARATOR)?;
-    if !range.starts_with("cuda-descriptor ") {
-        return None;
-    }
-    let array = || {
-        let (range, description): (cuda::DescriptorRange, Description) =
-            (range.parse()?, description.parse()?);
-        let buffer = cuda::import_descriptor(fd.as_fd(), &range)?;
-        let within = usize::try_from(description.offset())
-            .map_err(|_| Error::bounds(format!("byte {} exceeds all memory", description.offset())))?;
-        DArray::from_buffer(buffer, description.dtype().clone(), description.layout().clone(), within)
-    };
-    Some(array())
 }

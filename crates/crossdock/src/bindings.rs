@@ -139,10 +139,15 @@ pub mod channel {
     pub use crate::exchange::protocol::channel::tap::{ChannelState, Tap, TappedMessage};
 }
 
-/// Shared memory, and frames and tickets for transports that carry only bytes.
+/// Frames for transports that carry only bytes, such as pickles, and the descriptions in them.
+pub mod description {
+    pub use crate::exchange::description::Description;
+    pub use crate::exchange::description::frame::Frame;
+}
+
+/// Shared memory, and tickets for transports that carry only bytes.
 #[cfg(unix)]
 pub mod shm {
-    pub use crate::exchange::protocol::shm::frame::Frame;
     pub use crate::exchange::protocol::shm::offer::{TICKET_NBYTES, Ticket, offer, take};
     pub use crate::exchange::protocol::shm::*;
 }

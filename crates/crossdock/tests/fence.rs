@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crossdock::array::{ArrayOptions, Native, PairVisitor, Visitor};
+use crossdock::bindings::description::Frame;
 use crossdock::bindings::{array_interface, arrow, dlpack, memory_view, pep3118, shm};
 use crossdock::buffer::{Buffer, MutableBuffer};
 use crossdock::device::fenced::FencedDevice;
@@ -465,7 +466,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
                 refused(shm::export(view, &request).map_err(Error::from));
             }
         }
-        match shm::Frame::new(view) {
+        match Frame::new(view) {
             Ok(frame) => assert_eq!(frame.bytes().unwrap().place(), device.place()),
             Err(error) => assert!(is_about_the_place(&error), "{error}"),
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crossdock::bindings::shm::Frame;
+use crossdock::bindings::description::Frame;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::exchange::files;

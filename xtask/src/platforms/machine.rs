@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::packages::{qemu, unpack};
-use super::{Build, wine};
+use super::{Build, windows};
 use crate::provision::PLATFORMS_VENV;
 use crate::run::Run;
 
@@ -67,7 +67,7 @@ impl Machine {
         let python = PLATFORMS_VENV.python(run.door).display().to_string();
         let (runner, target) = match self {
             Self::Here => return Ok(Vec::new()),
-            Self::Wine => return wine::runner(run, test),
+            Self::Wine => return windows::runner(run, test),
             Self::Qemu { package, processor, system } => {
                 let libraries = ["libc6", "libgcc-s1"].map(|name| format!("{name}-{package}-cross"));
                 let qemu = qemu(run, processor)?;

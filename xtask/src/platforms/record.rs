@@ -133,7 +133,7 @@ mod tests {
         for ((target, states), platform) in record.0.iter().zip(PLATFORMS) {
             for (state, part) in states.iter().zip(&platform.parts) {
                 let fits = match part {
-                    Part::Tests(_) => {
+                    Part::Tests(_) | Part::Runs(_) => {
                         let tests = state.strip_prefix("runs here (").and_then(|s| s.strip_suffix(" tests)"));
                         tests.is_some_and(|tests| tests.parse().is_ok_and(|tests: usize| tests > 0))
                     }

@@ -51,8 +51,13 @@ Types and namespaces:
 - ``array_api``: the functions of the array API standard
 - ``register_numpy_dtypes``: makes NumPy know bfloat16 and other narrow floats
 
+Windows has no memory that processes share: there, ``Channel``, ``connect`` and ``publish`` raise ``NotImplementedError``,
+``shared`` and ``shareable`` raise ``TypeError``, and processes of ``multiprocessing`` get copies.
+
 For arithmetic, use NumPy on the same memory: ``np.asarray(x) + 1``.
 """
+
+from sys import platform as _platform
 
 # Gives arrays the methods that PyTorch and JAX call.
 from . import _operands  # noqa: F401
@@ -64,7 +69,6 @@ from ._crossdock import (
     Buffer,
     Column,
     Device,
-    HeldArrays,
     Table,
     __version__,
     _rebuild,
@@ -74,7 +78,6 @@ from ._crossdock import (
     array,
     asarray,
     column,
-    connect,
     copied_bytes,
     devices,
     dtype,
@@ -91,7 +94,6 @@ from ._crossdock import (
     ones_like,
     open,
     open_batches,
-    publish,
     register_numpy_dtypes,
     save,
     set_num_threads,
@@ -101,6 +103,11 @@ from ._crossdock import (
     zeros,
     zeros_like,
 )
+
+if _platform == "win32":
+    from ._absent import HeldArrays, connect, publish
+else:
+    from ._crossdock import HeldArrays, connect, publish
 
 __all__ = [
     "Archive",
@@ -156,7 +163,10 @@ def __getattr__(name):
 
         return globals().setdefault(name, explain)
     if name == "Channel":
-        from ._channel import Channel
+        if _platform == "win32":
+            from ._absent import Channel
+        else:
+            from ._channel import Channel
 
         return globals().setdefault(name, Channel)
     if name == "shareable":

@@ -362,7 +362,7 @@ class _Ledger:
     def __iter__(self) -> Iterator[_LedgerEntry]: ...
 
 class Channel:
-    """A stream of arrays between processes."""
+    """A stream of arrays between processes. Windows has none: there, it raises NotImplementedError."""
 
     def __init__(
         self,
@@ -433,7 +433,7 @@ class Archive(Mapping[str, Array]):
 
 @final
 class HeldArrays(Mapping[str, Any]):
-    """The arrays and tables of a set by name."""
+    """The arrays and tables of a set by name. Windows has none."""
 
     @property
     def label(self) -> str: ...
@@ -609,6 +609,7 @@ def open(
     guarded: bool = False,
     frozen: bool = False,
 ) -> Array: ...
+# These two raise NotImplementedError on Windows.
 def connect(name: str | None = None, /) -> HeldArrays: ...
 def publish(name: str, arrays: Mapping[str, Any], /, *, metadata: dict[str, str] | None = None) -> str: ...
 def save(
@@ -635,6 +636,7 @@ def from_dlpack(
 ) -> Array: ...
 def ledger(*, on: bool | None = None) -> _Ledger: ...
 def explain(obj: object, /, *, streams: bool | None = None) -> _Explanation: ...
+# These two raise TypeError on Windows.
 def shared(
     obj: SupportsIndex | tuple[SupportsIndex, ...] | Array | _Buffer | _SupportsDLPack | Any,
     /,

@@ -36,6 +36,11 @@ class Channel:
     name : str, optional
         The name by which the command ``crossdock tap`` finds the channel. Programs cannot open the channel by it.
 
+    Raises
+    ------
+    NotImplementedError
+        On Windows.
+
     Examples
     --------
     >>> import crossdock

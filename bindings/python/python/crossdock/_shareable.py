@@ -38,6 +38,11 @@ def shareable(*, reserve: bool = False) -> AbstractContextManager[None]:
     context manager
         It can be entered several times.
 
+    Raises
+    ------
+    TypeError
+        When it is entered on Windows, whose memory this library does not share.
+
     Examples
     --------
     >>> import crossdock
@@ -65,9 +70,6 @@ class _Context(AbstractContextManager[None]):
         self._reserve = reserve
 
     def __enter__(self) -> None:
-        # Registers arrays with `multiprocessing`.
-        from . import _processes  # noqa: F401
-
         try:
             import numpy  # noqa: F401, ICN001
         except ImportError:

@@ -14,9 +14,9 @@ use pyo3::prelude::*;
 
 pub(crate) use self::receiver::Receiver;
 pub(crate) use self::sender::{Loan, Sender};
+use crate::descriptors::duplicated;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap};
-use crate::shared::duplicated;
 
 /// The longest wait without the GIL, after which signals are handled.
 const SLICE: Duration = Duration::from_millis(50);

@@ -19,7 +19,7 @@ use crate::parameters::truth_of;
 use crate::table::export;
 use crate::table::table_object::Table;
 use crate::words::words;
-use crate::{file_errors, shared};
+use crate::{descriptors, file_errors};
 
 /// How many bytes are read at once for the small parts of a stream.
 const BUFFER: usize = 64 << 10;
@@ -75,7 +75,7 @@ pub(crate) fn open_batches(
     #[pyo3(from_py_with = truth_of::frozen)] frozen: bool,
 ) -> PyResult<BatchReader> {
     let py = source.py();
-    shared::register(py)?;
+    descriptors::register(py)?;
     if source.hasattr(intern!(py, "read"))? {
         if guarded || frozen {
             return Err(PyTypeError::new_err(

@@ -17,7 +17,7 @@ use crate::parameters::truth_of;
 use crate::table::column_object::Column;
 use crate::table::table_object::Table;
 use crate::table::{import_device, import_some, new_column};
-use crate::{protocols, shared};
+use crate::{descriptors, protocols};
 
 /// A table on the memory of another object, in place.
 ///
@@ -66,7 +66,7 @@ pub(crate) fn table(
 /// A table with all columns of an object.
 pub(crate) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     let py = obj.py();
-    shared::register(py)?;
+    descriptors::register(py)?;
     if let Ok(own) = obj.cast::<Table>() {
         return Ok(own.get().clone());
     }
@@ -193,7 +193,7 @@ fn not_a_table(obj: &Bound<'_, PyAny>) -> PyResult<PyErr> {
 #[pyo3(signature = (obj, /), text_signature = "(obj, /)")]
 pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
     let py = obj.py();
-    shared::register(py)?;
+    descriptors::register(py)?;
     if let Ok(own) = obj.cast::<Column>() {
         return Ok(own.get().clone());
     }

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::capsule::unboxed;
+use crate::descriptors;
 use crate::errors::{self, text};
-use crate::shared;
 use crate::table::import::{capsules, column, of_columns, stream_of, text_of, whole};
 use crate::table::import_device;
 use crate::table::table_object::Table;
@@ -20,7 +20,7 @@ type NamedObject<'py> = (String, Bound<'py, PyAny>);
 /// The table of an object without the columns that cannot be imported.
 pub(super) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     let py = obj.py();
-    shared::register(py)?;
+    descriptors::register(py)?;
     if obj.is_instance_of::<Table>() {
         return whole(obj);
     }

@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 
 use crate::table::import::whole;
 use crate::table::table_object::Table;
-use crate::{file_errors, shared};
+use crate::{descriptors, file_errors};
 
 /// The batches of a file as a table, in place unless they are compressed.
 pub(crate) fn of_file(py: Python<'_>, file: &IpcFile) -> PyResult<Table> {
-    shared::register(py)?;
+    descriptors::register(py)?;
     // Compressed batches take long to decode.
     let batches =
         py.detach(|| (0..file.len()).map(|index| file.batch(index)).collect::<crossdock::Result<_>>());

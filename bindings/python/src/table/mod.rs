@@ -10,7 +10,8 @@
 //! | `values.rs` | elements as Python values |
 //! | `display.rs`, `html.rs` | tables and columns as text, and in notebooks |
 //! | `memory.rs` | copies, and the promise that memory is constant |
-//! | `pickle.rs` | pickles, and sealed memory for `multiprocessing` |
+//! | `pickle.rs` | pickles |
+//! | `sealed.rs` | sealed memory for `multiprocessing`, where the system has descriptors |
 //! | `ipc.rs`, `batches.rs` | tables in Arrow IPC files, whole or a batch at a time |
 //! | `export.rs` | capsules of streams, batches, columns and schemas |
 
@@ -29,6 +30,8 @@ mod ipc;
 mod memory;
 mod new_column;
 mod pickle;
+#[cfg(unix)]
+mod sealed;
 mod table_object;
 mod values;
 
@@ -39,7 +42,9 @@ pub(crate) use batches::{BatchReader, open_batches};
 pub(crate) use column_object::Column;
 pub(crate) use import::{NotATable, column, table, table_in, whole};
 pub(crate) use ipc::{TableBatches, of_file, to_file};
-pub(crate) use pickle::{_rebuild_column, _rebuild_table, _reduce_shared};
+pub(crate) use pickle::{_rebuild_column, _rebuild_table};
+#[cfg(unix)]
+pub(crate) use sealed::_reduce_shared;
 pub(crate) use table_object::Table;
 
 /// An attribute that the class does not have. Tables with one batch and columns with one chunk have

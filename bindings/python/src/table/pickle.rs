@@ -1,19 +1,17 @@
 //! Pickles of tables and columns: the schema, the numbers of each column, and the buffers, out of
-//! band if the protocol supports it, or in one sealed memory for processes of `multiprocessing`.
+//! band if the protocol supports it, or as `sealed.rs` has them.
 //!
 //! Reasons: `DESIGN.md`, "A pickled table is its buffers".
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::os::fd::AsRawFd;
 
+use crossdock::DArray;
 use crossdock::bindings::arrow::{field_from_bytes, field_to_bytes};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::layout::{AxisSlice, Layout, Order};
-use crossdock::memory::{Backing, Birth};
+use crossdock::layout::{Layout, Order};
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType, Field, RecordBatch, Schema};
-use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -21,17 +19,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple};
 
 use crate::copies::bytes_of;
-use crate::detach::both_detached;
 use crate::errors::{self, Raise};
 use crate::object::{downcast, wrap};
 use crate::table::column_object::Column as ColumnObject;
 use crate::table::table_object::Table;
-use crate::{protocols, shared};
-
-/// Buffers in one sealed memory begin at multiples of this, as Arrow recommends.
-const ALIGNMENT: usize = 64;
-/// Smaller tables go through the pipe, which takes less time than a descriptor.
-const LEAST_SHARED: usize = 1 << 16;
+use crate::{descriptors, protocols};
 
 /// Tables, and columns, as what a pickle stores.
 pub(super) struct Pickled {
@@ -41,7 +33,7 @@ pub(super) struct Pickled {
     /// children and dictionary follow.
     numbers: Vec<u64>,
     /// Each buffer once.
-    buffers: Vec<Buffer>,
+    pub(super) buffers: Vec<Buffer>,
     /// The indices of the buffers, by address and size.
     known: HashMap<(usize, usize), u64>,
 }
@@ -108,64 +100,7 @@ impl Pickled {
         self.reduced(py, function, buffers)
     }
 
-    /// The memory in which all buffers lie, if no process can write it, and where each begins: that
-    /// of a held set, or of a table that was received.
-    fn in_one_memory(&self) -> Option<(Buffer, Vec<(usize, usize)>)> {
-        let mut memory = None;
-        let mut places = Vec::with_capacity(self.buffers.len());
-        for buffer in &self.buffers {
-            if buffer.nbytes() == 0 {
-                places.push((None, 0));
-                continue;
-            }
-            if buffer.backing() != Backing::Shared || buffer.birth() != Birth::Constant {
-                return None;
-            }
-            let (fd, start) = buffer.descriptor()?;
-            let known = memory.get_or_insert(fd);
-            if known.as_raw_fd() != fd.as_raw_fd() {
-                return None;
-            }
-            places.push((Some(start), buffer.nbytes()));
-        }
-        let first = places.iter().filter_map(|(start, _)| *start).min()?;
-        let within = |start: Option<u64>| usize::try_from(start.map_or(0, |start| start - first)).ok();
-        let spans = places.into_iter().map(|(start, nbytes)| Some((within(start)?, nbytes)));
-        let spans = spans.collect::<Option<Vec<_>>>()?;
-        let end = spans.iter().map(|(start, nbytes)| start + nbytes).max()?;
-        let whole = Buffer::map_shared(memory?.try_clone_to_owned().ok()?, first, end, false).ok()?;
-        Some((whole, spans))
-    }
-
-    /// As [`Pickled::reduce`], with the buffers in one sealed memory: where they lie, or copied.
-    /// `None` for few bytes.
-    fn reduce_shared<'py>(self, py: Python<'py>, function: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (mut spans, mut end) = (Vec::with_capacity(self.buffers.len()), 0usize);
-        for buffer in &self.buffers {
-            spans.push((end, buffer.nbytes()));
-            end = (end + buffer.nbytes()).next_multiple_of(ALIGNMENT);
-        }
-        if end < LEAST_SHARED {
-            return Ok(None);
-        }
-        if let Some((whole, spans)) = self.in_one_memory() {
-            let whole = wrap(py, bytes_in(&whole)?)?;
-            let buffers = PyTuple::new(py, [whole, PyList::new(py, spans)?.into_any()])?.into_any();
-            return self.reduced(py, function, buffers).map(Some);
-        }
-        let whole = bytes_in(&Buffer::shared(end).raise()?)?;
-        for (buffer, &(start, nbytes)) in self.buffers.iter().zip(&spans) {
-            let (start, stop) = (Some(start as isize), Some((start + nbytes) as isize));
-            let part = whole.slice([AxisSlice::Range { start, stop, step: 1 }]).raise()?;
-            let assign = |part: &DArray, bytes: &DArray| part.assign(bytes, Casting::Checked);
-            both_detached(py, [&part, &bytes_in(buffer)?], assign).raise()?;
-        }
-        let sealed = whole.into_sealed().map_err(|rejected| rejected.error).raise()?;
-        let buffers = PyTuple::new(py, [wrap(py, sealed)?, PyList::new(py, spans)?.into_any()])?.into_any();
-        self.reduced(py, function, buffers).map(Some)
-    }
-
-    fn reduced<'py>(
+    pub(super) fn reduced<'py>(
         &self,
         py: Python<'py>,
         function: &str,
@@ -180,7 +115,7 @@ impl Pickled {
 }
 
 /// The bytes of a buffer as an array, in place.
-fn bytes_in(buffer: &Buffer) -> PyResult<DArray> {
+pub(super) fn bytes_in(buffer: &Buffer) -> PyResult<DArray> {
     let layout = Layout::contiguous(&[buffer.nbytes()], 1, Order::RowMajor).raise()?;
     DArray::from_buffer(buffer.try_clone().raise()?, DType::U8, layout, 0).raise()
 }
@@ -210,17 +145,6 @@ fn room(column: &Column) -> Option<usize> {
     }
 }
 
-/// Function and arguments for `multiprocessing`: large buffers in sealed memory, which the receiver
-/// maps. `None` for few bytes.
-#[pyfunction]
-pub(crate) fn _reduce_shared<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = object.py();
-    match object.cast::<Table>() {
-        Ok(table) => table.get().pickled()?.reduce_shared(py, REBUILD_TABLE),
-        Err(_) => object.cast::<ColumnObject>()?.get().pickled()?.reduce_shared(py, REBUILD_COLUMN),
-    }
-}
-
 /// The names of the functions below in the package.
 pub(super) const REBUILD_TABLE: &str = "_rebuild_table";
 pub(super) const REBUILD_COLUMN: &str = "_rebuild_column";
@@ -234,7 +158,7 @@ pub(crate) fn _rebuild_table(
     numbers: &[u8],
     buffers: &Bound<'_, PyAny>,
 ) -> PyResult<Table> {
-    shared::register(py)?;
+    descriptors::register(py)?;
     let field = field_from_bytes(schema).map_err(damaged)?;
     let ColumnType::Struct(fields) = field.column_type() else {
         return Err(PyValueError::new_err("the pickle of a table is damaged: its schema is of no table"));
@@ -261,7 +185,7 @@ pub(crate) fn _rebuild_column(
     numbers: &[u8],
     buffers: &Bound<'_, PyAny>,
 ) -> PyResult<ColumnObject> {
-    shared::register(py)?;
+    descriptors::register(py)?;
     let field = field_from_bytes(schema).map_err(damaged)?;
     let mut parts = PickledParts::new(numbers, buffers)?;
     let mut chunks = Vec::new();

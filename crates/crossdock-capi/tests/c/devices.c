@@ -3,8 +3,10 @@
 #include "arrow.h"
 #include "check.h"
 
+#ifndef _WIN32
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 enum { KIND = 7011 };
 
@@ -146,6 +148,7 @@ static void arrays_go_to_a_device_of_callbacks_and_back(struct board *board)
   xd_string_free(failures);
   CHECK(is_text(xd_device_take_release_errors(&error), ""));
 
+#ifndef _WIN32
   /* A child of a fork calls nothing. */
   size_t calls = board->calls;
   pid_t child = fork();
@@ -163,6 +166,7 @@ static void arrays_go_to_a_device_of_callbacks_and_back(struct board *board)
   }
   int status = 1;
   CHECK(waitpid(child, &status, 0) == child && status == 0);
+#endif
 
   xd_buffer_free(none);
   xd_array_free(crossed), xd_array_free(whole), xd_array_free(packed), xd_array_free(again);

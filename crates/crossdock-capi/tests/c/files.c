@@ -217,6 +217,17 @@ static void options_of_a_map_are_obeyed(void)
   CHECK_ERROR(XD_ERROR_IO, "none.npy");
 }
 
+#ifdef _WIN32
+/* The system refuses to shrink a mapped file. */
+static void a_mapped_file_keeps_its_size(void)
+{
+  const char *path = in_folder("d.npy");
+  CHECK(xd_array_save(image, path, NULL, &error));
+  xd_array_t *array = xd_array_open(path, &error);
+  CHECK(array != NULL && fopen(path, "w") == NULL);
+  CHECK(is_image(array));
+}
+#else
 static void a_guarded_map_outlives_its_file(void)
 {
   const char *path = in_folder("d.npy");
@@ -234,6 +245,7 @@ static void a_guarded_map_outlives_its_file(void)
   CHECK_ERROR(XD_ERROR_FAULT, "");
   xd_array_free(array);
 }
+#endif
 
 int main(int argc, char **argv)
 {
@@ -247,7 +259,11 @@ int main(int argc, char **argv)
   /* valgrind does not resume at the exact instruction after the handler of a fault. */
   const char *instrument = getenv("CROSSDOCK_INSTRUMENT");
   if (instrument == NULL || strcmp(instrument, "valgrind") != 0)
-    a_guarded_map_outlives_its_file();
+  #ifdef _WIN32
+  a_mapped_file_keeps_its_size();
+#else
+  a_guarded_map_outlives_its_file();
+#endif
   xd_array_free(image);
   return 0;
 }

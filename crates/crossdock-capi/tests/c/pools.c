@@ -50,16 +50,24 @@ static void a_limit_is_exact_and_memory_outlives_its_pool(void)
 
 static void pools_have_their_sources(void)
 {
+#ifdef _WIN32
+  xd_pool_t *pools[] = {xd_pool_system(&error), xd_pool_caching(1 << 20, 100, &error)};
+  CHECK(xd_pool_shareable(1 << 20, 100, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_UNSUPPORTED, "shared memory");
+#else
   xd_pool_t *pools[] = {xd_pool_system(&error), xd_pool_caching(1 << 20, 100, &error), xd_pool_shareable(1 << 20, 100, &error)};
+#endif
   for (size_t k = 0; k < COUNT(pools); k++) {
     CHECK(pools[k] != NULL);
     xd_pool_t *proxy = xd_pool_proxy(pools[k], "part", &error);
     xd_buffer_t *buffer = xd_pool_alloc(proxy, 1 << 19, 0, XD_ALLOC_RESERVE | XD_ALLOC_POPULATE, &error);
-    int fd = -1;
     CHECK(buffer != NULL && numbers_of(proxy).live_nbytes >= 1 << 19 && numbers_of(pools[k]).live_nbytes >= 1 << 19);
+#ifndef _WIN32
+    int fd = -1;
     CHECK(xd_buffer_fd(buffer, &fd, NULL, &error) == (k == 2) && (k < 2 ? fd == -1 : fd > 0));
     if (k < 2)
       CHECK_ERROR(XD_ERROR_UNSUPPORTED, "524288 bytes");
+#endif
     xd_buffer_free(buffer);
     (void)xd_pool_trim(proxy);
     CHECK(numbers_of(pools[k]).live_nbytes == 0 && numbers_of(pools[k]).limit_nbytes == UINT64_MAX);
@@ -118,6 +126,14 @@ static void damage_is_found(void)
 
 /* ----- an allocator ----- */
 
+#ifdef _WIN32
+#include <malloc.h>
+#define aligned_alloc(alignment, nbytes) _aligned_malloc(nbytes, alignment)
+#define free_aligned _aligned_free
+#else
+#define free_aligned free
+#endif
+
 struct heap {
   size_t live, most;
   int released, is_crooked;
@@ -139,7 +155,7 @@ static void give(void *context, void *block, size_t nbytes, size_t alignment)
   struct heap *heap = context;
   (void)alignment;
   heap->live -= nbytes;
-  free(heap->is_crooked ? (char *)block - 1 : block);
+  free_aligned(heap->is_crooked ? (char *)block - 1 : block);
 }
 
 static void end(void *context)

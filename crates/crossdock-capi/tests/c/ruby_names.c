@@ -104,7 +104,7 @@ int main(void)
   CHECK(rb_memory_view_parse_item_format("d", &constant, &n, NULL) == 8 && rb_memory_view_parse_item_format("d2", &single, &n, NULL) == 16);
   xfree(constant);
   xfree(single);
-  xfree(malloc(8));
+  xfree(malloc(sizeof *constant));
   ssize_t shape[] = {2, 3}, strides[2];
   rb_memory_view_fill_contiguous_strides(2, 4, shape, true, strides);
   CHECK(strides[0] == 12 && strides[1] == 4);

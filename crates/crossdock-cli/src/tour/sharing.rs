@@ -14,6 +14,9 @@ use serde::Serialize;
 pub(crate) struct Account {
     /// The bytes of the sample, which were copied to shared memory on purpose.
     sample_nbytes: u64,
+    /// Where they are: systems without shared memory have other memory, for holders in one process.
+    #[serde(skip)]
+    memory: &'static str,
     before: String,
     written: String,
     seen_by_share: String,
@@ -35,7 +38,16 @@ impl Account {
         let first_few = vec![AxisSlice::Range { start: None, stop: Some(4), step: 1 }; array.rank()];
         let corner = array.slice_numpy(first_few)?;
         let copied = copied_bytes();
-        let sample = corner.to_shared(Order::RowMajor)?;
+        let sample = match corner.to_shared(Order::RowMajor) {
+            Err(error) if error.is_unsupported() => {
+                self.memory = "memory";
+                corner.to_order(Order::RowMajor)?
+            }
+            shared => {
+                self.memory = "shared memory";
+                shared?
+            }
+        };
         self.sample_nbytes = copied_bytes() - copied;
         if sample.nbytes() == 0 {
             return Ok(());
@@ -70,9 +82,8 @@ impl Account {
         }
         vec![
             format!(
-                "Shared: {} bytes from a corner of the array, copied into shared memory and lent to three \
-                holders.",
-                self.sample_nbytes
+                "Shared: {} bytes from a corner of the array, copied into {} and lent to three holders.",
+                self.sample_nbytes, self.memory
             ),
             format!(
                 "  one Share holder writes {} over {}; the other one sees {}, the Pin holder {}",

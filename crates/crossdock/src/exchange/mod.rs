@@ -39,6 +39,7 @@
 //! reports by which protocols an array is exported.
 
 mod crates;
+pub(crate) mod description;
 pub(crate) mod explain;
 pub mod files;
 pub mod protocol;

@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
+use crate::memory::os::anonymous;
 use crate::pool::account::{self, Account, AccountPlan, AccountRef, Upstream};
 use crate::pool::block::Block;
 use crate::pool::cache::Cache;
@@ -142,12 +143,15 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`. Its allocations fail with `is_exhausted` if they would take too many
-    /// descriptors.
+    /// `is_out_of_memory`; `is_unsupported` on systems without shared memory. Its allocations fail
+    /// with `is_exhausted` if they would take too many descriptors.
     ///
     /// [`Buffer::descriptor`]: crate::buffer::Buffer::descriptor
     /// [`shm::export`]: crate::exchange::protocol::shm::export
     pub fn shareable(limit_nbytes: usize, quiet: Duration) -> Result<Self> {
+        if !anonymous::HAS_SHARED {
+            return Err(Error::new(Kind::Unsupported, "this system has no shared memory"));
+        }
         Self::of_source("shareable", BlockSource::shareable(limit_nbytes, quiet))
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::array::DArray;
 use crate::error::{Advice, Error, Explanation, Kind, Result, system_text};
-use crate::exchange::protocol::shm::description::Description;
+use crate::exchange::description::Description;
 use crate::memory::os::files;
 use crate::memory::{Backing, Birth, Lease, LeaseKind, Protocols};
 use crate::view::{Access, Copied, Copies, Reason, Refusal, Request, Terms, negotiate};

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result, system_text};
-use crate::exchange::protocol::shm::description::Description;
+use crate::exchange::description::Description;
 use crate::memory::MapOptions;
 
 /// Maps the array that another process described, zero-copy. O(rank).

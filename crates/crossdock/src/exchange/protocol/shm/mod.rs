@@ -81,17 +81,14 @@
 //! [`Buffer::deny_new_writers`]: crate::buffer::Buffer::deny_new_writers
 //! [`Buffer::into_sealed`]: crate::buffer::Buffer::into_sealed
 
-mod description;
 mod export;
-pub(crate) mod frame;
 mod import;
 mod message;
 pub(crate) mod offer;
 mod options;
 mod socket;
-mod text;
 
-pub use description::Description;
+pub use crate::exchange::description::Description;
 pub use export::{Exported, export};
 pub use import::import;
 pub use options::ReceiveOptions;

@@ -3,7 +3,7 @@
 //! Reasons: `DESIGN.md`, "The receiver limits the bytes that an array covers".
 
 use crate::error::{Advice, Error, Kind, Result};
-use crate::exchange::protocol::shm::description::Description;
+use crate::exchange::description::Description;
 
 /// The limits of [`receive_with`](super::receive_with) for a peer's messages.
 ///

@@ -6,6 +6,9 @@ use std::ptr::NonNull;
 
 use crate::memory::os::fd::{BorrowedFd, OwnedFd};
 
+/// Whether processes can share memory.
+pub(crate) const HAS_SHARED: bool = false;
+
 /// The systems have no seals. The constants keep the numbers that they have on Linux.
 pub(crate) const HAS_SEALS: bool = false;
 pub(crate) const SEAL_SEAL: i32 = 1;

@@ -6,6 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
+/// Whether processes can share memory.
+pub(crate) const HAS_SHARED: bool = true;
+
 /// The seals of the system. A receiver believes nothing of memory without them.
 pub(crate) const HAS_SEALS: bool = true;
 pub(crate) const SEAL_SEAL: i32 = libc::F_SEAL_SEAL;

@@ -10,6 +10,9 @@ use crate::memory::os::macos::process::fill_random;
 use crate::memory::os::types::PageAccess;
 use crate::memory::os::unix::pages;
 
+/// Whether processes can share memory.
+pub(crate) const HAS_SHARED: bool = true;
+
 /// The system has no seals. The constants keep the numbers that they have on Linux.
 pub(crate) const HAS_SEALS: bool = false;
 pub(crate) const SEAL_SEAL: i32 = 1;

@@ -4,7 +4,7 @@ use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::shm::description::Description;
+use crate::exchange::description::Description;
 use crate::layout::{AxisSlice, Layout, Order};
 
 /// A view is framed with its gaps if it covers at most this many times the bytes of its elements.
@@ -25,7 +25,7 @@ impl Frame {
     /// once.
     ///
     /// ```
-    /// use crossdock::bindings::shm::Frame;
+    /// use crossdock::bindings::description::Frame;
     /// use crossdock::{Array, DArray};
     ///
     /// let array = DArray::from(Array::from_vec((0..100i32).collect(), [10, 10])?);

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use crate::element::dialect::typestr;
 use crate::element::{DType, DTypeKind, Scalar};
 use crate::error::{Error, Kind, Result, short};
-use crate::exchange::protocol::shm::description::Description;
+use crate::exchange::description::Description;
 
 /// The names of the parts, in their order. The dtype is last, since it may contain any character.
 const PARTS: [&str; 5] = ["offset", "access", "shape", "strides", "dtype"];

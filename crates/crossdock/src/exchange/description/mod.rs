@@ -1,4 +1,7 @@
-//! The description of an array in the memory of a descriptor.
+//! The description of an array in the memory of a descriptor, or in bytes that are sent.
+
+pub(crate) mod frame;
+mod text;
 
 use std::ops::Range;
 
@@ -39,7 +42,7 @@ impl Description {
         Self::from_layout(dtype, layout, offset, writable)
     }
 
-    pub(super) fn from_layout(dtype: DType, layout: Layout, offset: u64, writable: bool) -> Result<Self> {
+    pub(crate) fn from_layout(dtype: DType, layout: Layout, offset: u64, writable: bool) -> Result<Self> {
         let span = layout.span();
         let low = offset.checked_add_signed(span.low() as i64);
         let high = offset.checked_add_signed(span.high() as i64);

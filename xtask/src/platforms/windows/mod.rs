@@ -1,0 +1,9 @@
+//! What runs for Windows here: programs of zig, which Wine starts.
+
+mod command;
+mod library;
+mod wine;
+
+pub(super) use command::command;
+pub(super) use library::{library, takes_headers};
+pub(super) use wine::{empty_libraries, runner, tools};
