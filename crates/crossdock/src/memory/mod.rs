@@ -35,6 +35,7 @@
 //! | `memfd.rs` | new shared memory |
 //! | `shareable.rs`, `publish.rs` | memory of pools whose descriptor can leave the process later |
 //! | `copied.rs` | the only counter of copied bytes |
+//! | `thread_index.rs`, `index_set.rs` | small indexes of threads, for what each thread has of its own |
 //! | `book/` | live allocations and leases, which the ledger reads |
 //! | `fork.rs`, `thread.rs`, `fault.rs` | locks across forks, threads, the `SIGBUS` guard |
 
@@ -49,6 +50,7 @@ pub(crate) mod fork;
 pub(crate) mod handle;
 pub(crate) mod header;
 pub(crate) mod holder;
+pub(crate) mod index_set;
 pub(crate) mod lease;
 pub(crate) mod memfd;
 #[cfg(all(test, loom))]
@@ -66,6 +68,7 @@ pub(crate) mod release;
 pub(crate) mod shareable;
 pub(crate) mod sync;
 pub(crate) mod thread;
+pub(crate) mod thread_index;
 mod word;
 pub(crate) mod work;
 

@@ -15,11 +15,12 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
 use crate::memory::sync::{AtomicU64, Ordering, fence};
+use crate::memory::thread_index::{self, INDEXED_THREADS};
 use crate::pool::charge::{AccountCharge, UNIT, UNLIMITED, units};
 use crate::pool::counters::{Counters, Statistics};
 use crate::pool::log;
 use crate::pool::source::BlockSource;
-use crate::pool::thread_index::{self, INDEXED_THREADS};
+use crate::pool::thread_cache;
 
 /// The destination of an account's requests.
 pub(crate) enum Upstream {
@@ -125,6 +126,7 @@ impl AccountRef {
             handles: AtomicU64::new(1),
             counters: Counters::new(),
         };
+        thread_cache::drain_at_end();
         // SAFETY: `room` was allocated above with the layout of an `Account`, and only this
         // function has its address.
         unsafe { room.write(account) };

@@ -20,8 +20,8 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::header::{Descriptor, DeviceMapping, Header, Owner, Region, Spare};
-use crate::memory::shareable;
 use crate::memory::{Backing, Birth, Conflict, Handle, LeaseKind, Place};
+use crate::memory::{shareable, thread_index};
 use crate::pool::account::{Account, refund};
 use crate::pool::cache::MappedBlock;
 use crate::pool::form::{ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of, plain_layout};
@@ -29,7 +29,7 @@ use crate::pool::mapped::class_nbytes;
 use crate::pool::plain::{deallocate_plain, drop_header};
 use crate::pool::shareable::{NewRegion, leave};
 use crate::pool::source::{ByteAllocator, Global, LARGE};
-use crate::pool::{debug, thread_cache, thread_index};
+use crate::pool::{debug, thread_cache};
 
 static OWNER: Owner = Owner {
     release,

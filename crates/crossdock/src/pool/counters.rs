@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use crate::pool::thread_index::{self, INDEXED_THREADS};
+use crate::memory::thread_index::{self, INDEXED_THREADS};
 
 /// The most bytes that a thread gains or loses before it reports them.
 const BATCH: i64 = 64 << 10;

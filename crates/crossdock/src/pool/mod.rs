@@ -13,7 +13,7 @@
 //! | `account.rs`, `source.rs` | the chain of accounts, and the source at its end |
 //! | `block.rs` | one block and its header |
 //! | `charge.rs` | the amount in use, the limit, and the credit that threads keep |
-//! | `thread_index.rs`, `index_set.rs`, `thread_cache.rs`, `counters.rs` | state of each thread |
+//! | `thread_cache.rs`, `counters.rs` | state of each thread |
 //! | `mapped.rs`, `cache/` | large blocks, and the thread that returns free ones to the system |
 //! | `shareable.rs`, `raw.rs` | blocks that other processes can map later; those of another library |
 //! | `debug.rs` | guard bytes and patterns of debug mode |
@@ -28,7 +28,6 @@ mod counters;
 mod debug;
 mod form;
 mod hints;
-mod index_set;
 mod log;
 mod mapped;
 #[cfg(all(test, loom))]
@@ -42,7 +41,6 @@ mod resize;
 mod shareable;
 mod source;
 mod thread_cache;
-pub(crate) mod thread_index;
 
 pub(crate) use block::{Block, describe, is_block};
 pub use counters::Statistics;

@@ -8,9 +8,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::{cell::UnsafeCell, thread};
 
+use crate::memory::index_set::{INDEXED_THREADS, IndexSet};
 use crate::pool::account::{Account, AccountPlan, AccountRef, Upstream, refund};
 use crate::pool::charge::AccountCharge;
-use crate::pool::index_set::{INDEXED_THREADS, IndexSet};
 use crate::pool::source::{BlockSource, ByteAllocator};
 
 /// Every interleaving in which threads are interrupted at most three times. With three threads,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::os::anonymous;
+use crate::memory::thread_index;
 use crate::pool::account::{self, Account, AccountPlan, AccountRef, Upstream};
 use crate::pool::block::Block;
 use crate::pool::cache::Cache;
@@ -15,7 +16,7 @@ use crate::pool::charge::UNIT;
 use crate::pool::counters::Statistics;
 use crate::pool::form::Demand;
 use crate::pool::source::BlockSource;
-use crate::pool::{thread_cache, thread_index};
+use crate::pool::thread_cache;
 
 /// Where new memory comes from, with its statistics and its limit.
 ///

@@ -2,8 +2,8 @@
 //!
 //! The global allocator takes longer for one request than all the work of this library. So each
 //! thread keeps a few blocks with their headers, in lists that no other thread touches. The lists
-//! belong to the thread's index ([`thread_index`](super::thread_index)). They are emptied when the
-//! thread ends, or by [`Pool::trim`](crate::pool::Pool::trim).
+//! belong to the thread's index ([`thread_index`](crate::memory::thread_index)). They are
+//! emptied when the thread ends, or by [`Pool::trim`](crate::pool::Pool::trim).
 //!
 //! Reasons: `DESIGN.md`, "A thread keeps small blocks".
 
@@ -11,8 +11,8 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::memory::header::Header;
+use crate::memory::thread_index::{self, INDEXED_THREADS};
 use crate::pool::form::ALIGNMENT;
-use crate::pool::index_set::INDEXED_THREADS;
 use crate::pool::plain::deallocate_kept;
 
 /// Larger blocks are not kept.
@@ -49,6 +49,21 @@ static CACHES: ThreadCaches = ThreadCaches(
         ThreadCache { tops: [const { Cell::new(None) }; CLASSES], counts: [const { Cell::new(0) }; CLASSES] }
     }; INDEXED_THREADS],
 );
+
+/// Has each thread free what it keeps when it ends. Every account calls this before its first block
+/// exists.
+pub(crate) fn drain_at_end() {
+    /// # Safety
+    ///
+    /// Clause 1 of [`drain`].
+    unsafe fn run(thread_index: usize) {
+        // SAFETY: clause 1 of `drain`.
+        unsafe { drain(thread_index) };
+    }
+    // SAFETY: clause 1 of `thread_index::drain_at_end`: the index is then the calling thread's,
+    // which is all that clause 1 of `drain` demands.
+    unsafe { thread_index::drain_at_end(run) };
+}
 
 /// A block of the capacity, whose header still has its former content.
 ///

@@ -12,11 +12,12 @@ use std::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
+use crate::memory::thread_index;
 use crate::pool::account::{Account, refund};
 use crate::pool::allocator::taken::{self, Taken};
 use crate::pool::charge::UNIT;
 use crate::pool::form::ALIGNMENT;
-use crate::pool::{Pool, debug, thread_index};
+use crate::pool::{Pool, debug};
 
 /// The charge of a block of this size.
 fn charged(nbytes: usize) -> usize {

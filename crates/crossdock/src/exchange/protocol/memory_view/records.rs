@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::state::{ClaimError, GENERATIONS, RecordState};
 use crate::exchange::protocol::memory_view::view_lease::ViewLease;
-use crate::pool::thread_index;
+use crate::memory::thread_index;
 
 /// The size of the first chunk, which is static; each further one has twice as many records as the
 /// one before.

@@ -1,11 +1,13 @@
 //! Small indexes for threads, so that each thread has counters that only it writes.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 
-use crate::pool::index_set::IndexSet;
-use crate::pool::thread_cache;
+use crate::memory::copied;
+use crate::memory::fork::get_or_make;
+use crate::memory::index_set::IndexSet;
 
-pub(crate) use crate::pool::index_set::INDEXED_THREADS;
+pub(crate) use crate::memory::index_set::INDEXED_THREADS;
 
 /// The value of a thread that has not requested an index yet.
 const UNKNOWN: usize = usize::MAX;
@@ -22,15 +24,32 @@ impl Drop for ReleaseAtExit {
     fn drop(&mut self) {
         let thread_index = INDEX.replace(INDEXED_THREADS);
         if thread_index < INDEXED_THREADS {
-            // SAFETY: clause 1 of `drain`: the index is this thread's until `indexes().give` below
-            // releases it.
-            unsafe { thread_cache::drain(thread_index) };
+            copied::leave(thread_index);
+            if let Some(drain) = DRAIN.get() {
+                // SAFETY: clause 1 of `drain_at_end`: the index is this thread's until
+                // `indexes().give` below releases it.
+                unsafe { drain(thread_index) };
+            }
             // This thread's counting happens before that of the next thread with this index.
             // SAFETY: clause 1 of `give`: `claim` took the index for this thread, and `INDEX` no
             // longer returns it.
             indexes().inspect(|indexes| unsafe { indexes.give(thread_index) });
         }
     }
+}
+
+/// What a layer above does at the end of each thread that has an index: it frees what it keeps
+/// under the index.
+static DRAIN: OnceLock<unsafe fn(usize)> = OnceLock::new();
+
+/// Has each thread that has an index call `drain` with it when the thread ends. There can be one
+/// such function, and setting it again changes nothing.
+///
+/// # Safety
+///
+/// 1. `drain` may be called with the index of the calling thread, before another thread gets it.
+pub(crate) unsafe fn drain_at_end(drain: unsafe fn(usize)) {
+    get_or_make(&DRAIN, || drain);
 }
 
 /// This thread's index, which is below [`INDEXED_THREADS`] and belongs to this thread alone. If the
