@@ -101,6 +101,12 @@ impl NarrowFormat {
             lost,
         })
     }
+
+    /// The arguments that encode, and find what is lost.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn checked(self) -> StepArgs {
+        StepArgs { low: self.lost.low, high: self.lost.high, ..self.encode }
+    }
 }
 
 /// Replaces every NaN by the one of its sign: narrower formats keep no payload.

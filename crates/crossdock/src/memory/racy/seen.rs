@@ -24,6 +24,15 @@ pub(super) fn write(dst: *mut u8, nbytes: usize) {
     let _ = (dst, nbytes);
 }
 
+/// Like [`read`], for the bytes that `mask` selects, counted from `src`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn read_selected(src: *const u8, mask: u64) {
+    #[cfg(crossdock_sanitized)]
+    (0..64).filter(|at| mask >> at & 1 == 1).for_each(|at| read(src.wrapping_add(at), 1));
+    let _ = (src, mask);
+}
+
 /// Like [`write`], for the bytes that `mask` selects, counted from `dst`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]

@@ -83,6 +83,30 @@ stream!(stream16, __m128i, xmm_reg, "avx2");
 stream!(stream32, __m256i, ymm_reg, "avx2");
 stream!(stream64, __m512i, zmm_reg, "avx512f");
 
+/// Loads the bytes that `mask` selects; the others are 0. They are not accessed, and may be invalid
+/// addresses.
+///
+/// # Safety
+///
+/// 1. `src` is valid for reads of the bytes that `mask` selects, counted from `src`, which are
+///    initialised.
+/// 2. Concurrent accesses to these bytes are those of clause 2 of
+///    [`load`](crate::memory::racy::load).
+/// 3. The CPU has AVX-512F and AVX-512BW.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) unsafe fn load64_masked(src: *const u8, mask: u64) -> __m512i {
+    super::seen::read_selected(src, mask);
+    let value: __m512i;
+    // SAFETY: clause 1 of `# Safety`: the instruction accesses the bytes that `mask` selects, and
+    // suppresses faults at the others; clause 3: the CPU has it.
+    unsafe {
+        std::arch::asm!("vmovdqu8 {}{{{}}}{{z}}, [{}]", out(zmm_reg) value, in(kreg) mask, in(reg) src,
+             options(nostack, readonly, preserves_flags));
+    }
+    value
+}
+
 /// Stores the bytes that `mask` selects. The other bytes are not accessed, and may be invalid
 /// addresses.
 ///

@@ -75,6 +75,16 @@ pub(super) unsafe fn run<R: CastRegisters, C: GroupCast>(
     let mut room = MaybeUninit::<Room>::uninit();
     while left > 0 {
         let count = left.min(GROUP);
+        if R::HAS_MASKS && count < GROUP {
+            // SAFETY: clause 1 of `# Safety`: the last `count` elements; clause 3 covers the level.
+            let from: [C::From; GROUP] = unsafe { load_first::<R, _>(src, count) };
+            lost |= C::is_lost(&args, &from);
+            // SAFETY: clause 3 of `# Safety`.
+            let to = unsafe { C::convert::<R>(&args, &from) };
+            // SAFETY: clause 2 of `# Safety`: the last `count` elements; clause 3 covers the level.
+            unsafe { store_first::<R, _>(dst, &to, count) };
+            break;
+        }
         // The last elements go through memory that has room for a whole group.
         let (group_src, group_dst) = if count == GROUP {
             (src, dst)
@@ -139,6 +149,50 @@ unsafe fn load<R: CastRegisters, T: Pod>(src: *const u8) -> [T; GROUP] {
     }
     // SAFETY: the loop wrote all bytes of the group; every pattern is a value (Pod 1).
     unsafe { group.assume_init() }
+}
+
+/// Loads the first `count` elements of a group. The others are 0.
+///
+/// # Safety
+///
+/// 1. `count` elements at `src`, at most a group, may be loaded racily.
+/// 2. The level of `R` is available, and has masks.
+#[inline(always)]
+unsafe fn load_first<R: CastRegisters, T: Pod>(src: *const u8, count: usize) -> [T; GROUP] {
+    let mut group = MaybeUninit::<[T; GROUP]>::uninit();
+    for piece in 0..size_of::<T>() {
+        let at = piece * size_of::<CastPiece>();
+        let nbytes = (count * size_of::<T>()).saturating_sub(at).min(size_of::<CastPiece>());
+        // SAFETY: clause 1 of `# Safety`: `nbytes` of the elements' bytes follow `at`, or it is 0;
+        // clause 2 covers the level.
+        let bytes = unsafe { R::load_first(src.wrapping_add(at), nbytes) };
+        let place = group.as_mut_ptr().cast::<CastPiece>().wrapping_add(piece);
+        // SAFETY: the piece lies in `group`, a local; a `CastPiece` has no alignment.
+        unsafe { place.write(bytes) };
+    }
+    // SAFETY: the loop wrote all bytes of the group; every pattern is a value (Pod 1).
+    unsafe { group.assume_init() }
+}
+
+/// Stores the first `count` elements of a group.
+///
+/// # Safety
+///
+/// 1. `count` elements at `dst`, at most a group, may be stored racily.
+/// 2. The level of `R` is available, and has masks.
+#[inline(always)]
+unsafe fn store_first<R: CastRegisters, T: Pod>(dst: *mut u8, group: &[T; GROUP], count: usize) {
+    for piece in 0..size_of::<T>() {
+        let at = piece * size_of::<CastPiece>();
+        let nbytes = (count * size_of::<T>()).saturating_sub(at).min(size_of::<CastPiece>());
+        let bytes = group.as_ptr().cast::<CastPiece>().wrapping_add(piece);
+        // SAFETY: the group has 64 bytes for each byte of a `T`, so this piece is one of them, and
+        // it is initialised (Pod 2); a `CastPiece` has no alignment.
+        let bytes = unsafe { &*bytes };
+        // SAFETY: clause 1 of `# Safety`: `nbytes` of the elements' bytes follow `at`, or it is 0;
+        // clause 2 covers the level.
+        unsafe { R::store_first(dst.wrapping_add(at), bytes, nbytes) };
+    }
 }
 
 /// # Safety

@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use self::group::{GROUP, GroupCast, any, each};
 use self::registers::CastRegisters;
+#[cfg(target_arch = "x86_64")]
+use crate::element::FloatFormat;
 use crate::element::{Scalar, ScalarKind};
 use crate::kernel::block::STREAMED;
 #[cfg(target_arch = "x86_64")]
@@ -35,18 +37,41 @@ use crate::memory::racy;
 type DirectLoop = unsafe fn(&StepArgs, *const u8, *mut u8, usize, bool) -> bool;
 
 /// One loop that converts contiguous elements.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "only loops of x86-64 have arguments, which depend on the kinds")
+)]
+pub(crate) struct DirectCast {
+    chosen: ChosenLoop,
+    from: ScalarKind,
+    to: ScalarKind,
+}
+
+/// A loop with what it needs, in two registers: it is chosen for each small array.
 ///
 /// # Invariants
 ///
-/// 1. `level` is available, and `run` was compiled for it or for a lower one. It converts numbers
-///    of these sizes, of which each element has `lanes`.
-pub(crate) struct DirectCast {
-    level: Level,
+/// 1. `run` was compiled for a level that is available. It converts numbers of these sizes, of
+///    which each element has `lanes`.
+#[derive(Clone, Copy)]
+struct ChosenLoop {
     run: DirectLoop,
-    args: StepArgs,
-    lanes: usize,
-    from_size: usize,
-    to_size: usize,
+    lanes: u8,
+    from_size: u8,
+    to_size: u8,
+    args: LoopArgs,
+}
+
+/// Which arguments a loop takes.
+#[derive(Clone, Copy)]
+enum LoopArgs {
+    None,
+    /// Those that decode the kind of the source.
+    #[cfg(target_arch = "x86_64")]
+    Decode,
+    /// Those that encode the kind of the target, with what it loses.
+    #[cfg(target_arch = "x86_64")]
+    Encode,
 }
 
 /// Elements that are converted before a thread looks whether another one has lost an element.
@@ -65,13 +90,28 @@ impl DirectCast {
             return None;
         }
         let at = LoopChoice { level, checked: casting == Casting::Checked };
-        if from.kind() == to.kind() {
-            return (from != to).then(|| at.swap(from.kind()))?;
-        }
-        if !from.is_native() || !to.is_native() {
+        let chosen = if from.kind() == to.kind() {
+            (from != to).then(|| at.swap(from.kind()))??
+        } else if from.is_native() && to.is_native() {
+            at.numbers(from.kind(), to.kind()).or_else(|| at.narrow(from.kind(), to.kind()))?
+        } else {
             return None;
+        };
+        Some(Self { chosen, from: from.kind(), to: to.kind() })
+    }
+
+    /// Calls `f` with the arguments of the loop.
+    #[inline]
+    fn with_args<R>(&self, f: impl FnOnce(&StepArgs) -> R) -> R {
+        match self.chosen.args {
+            LoopArgs::None => f(&StepArgs::NONE),
+            #[cfg(target_arch = "x86_64")]
+            LoopArgs::Decode => {
+                f(&NarrowFormat::of(self.from).map_or(StepArgs::NONE, |format| format.decode))
+            }
+            #[cfg(target_arch = "x86_64")]
+            LoopArgs::Encode => f(&NarrowFormat::of(self.to).map_or(StepArgs::NONE, NarrowFormat::checked)),
         }
-        at.numbers(from.kind(), to.kind()).or_else(|| at.narrow(from.kind(), to.kind()))
     }
 
     /// Whether the loop is no slower than blocks for a destination of so many bytes: other
@@ -89,25 +129,24 @@ impl DirectCast {
     /// 2. `len` elements at `dst` may be stored racily, on any thread. They do not overlap those at
     ///    `src`, or are the same ones, of one size.
     pub(crate) unsafe fn run(&self, src: *const u8, dst: *mut u8, len: usize) -> bool {
-        let lanes = len * self.lanes;
-        let streams = self.level > Level::Baseline && lanes * self.to_size >= STREAMED;
+        let [lanes, from_size, to_size] = self.chosen.sizes();
+        let lanes = len * lanes;
+        let streams = lanes * to_size >= STREAMED;
         let parts = threads::parts(len, SHARED, PER_PART);
         let (src, dst, whole) = (Racy(src.cast_mut()), Racy(dst), AtomicBool::new(true));
         let each = lanes.div_ceil(parts).next_multiple_of(GROUP);
-        let part = |part: usize| {
-            let first = (part * each).min(lanes);
-            let count = each.min(lanes - first);
-            let src = src.at((first * self.from_size) as isize).cast_const();
-            let dst = dst.at((first * self.to_size) as isize);
-            // SAFETY: clauses 1 and 2 of `# Safety`: these are `count` of the numbers, from `first`
-            // on, and no other part has them.
-            unsafe { self.part(src, dst, count, streams, &whole) };
-        };
-        if parts == 1 {
-            part(0)
-        } else {
-            threads::each(parts, part)
-        }
+        self.with_args(|args| {
+            let part = |part: usize| {
+                let first = (part * each).min(lanes);
+                let count = each.min(lanes - first);
+                let src = src.at((first * from_size) as isize).cast_const();
+                let dst = dst.at((first * to_size) as isize);
+                // SAFETY: clauses 1 and 2 of `# Safety`: these are `count` of the numbers, from
+                // `first` on, and no other part has them.
+                unsafe { self.chosen.part(args, src, dst, count, streams, &whole) };
+            };
+            if parts == 1 { part(0) } else { threads::each(parts, part) }
+        });
         whole.into_inner()
     }
 
@@ -118,30 +157,47 @@ impl DirectCast {
     /// Clauses 1 and 2 of [`run`](Self::run).
     #[inline]
     pub(crate) unsafe fn run_here(&self, src: *const u8, dst: *mut u8, len: usize) -> bool {
-        // SAFETY: clauses 1 and 2 of `run`, for the numbers of `len` elements; DirectCast 1 covers
+        let ChosenLoop { run, lanes, .. } = self.chosen;
+        // SAFETY: clauses 1 and 2 of `run`, for the numbers of `len` elements; ChosenLoop 1 covers
         // the level and the sizes; it does not stream.
-        unsafe { (self.run)(&self.args, src, dst, len * self.lanes, false) }
+        self.with_args(|args| unsafe { run(args, src, dst, len * usize::from(lanes), false) })
+    }
+}
+
+impl ChosenLoop {
+    /// The numbers of an element, and the bytes of a number on both sides.
+    fn sizes(&self) -> [usize; 3] {
+        [self.lanes, self.from_size, self.to_size].map(usize::from)
     }
 
     /// Converts `count` numbers, up to a lossy one, for which `whole` becomes false.
     ///
     /// # Safety
     ///
-    /// Clauses 1 and 2 of [`run`](Self::run), for `count` numbers.
-    unsafe fn part(&self, src: *const u8, dst: *mut u8, count: usize, streams: bool, whole: &AtomicBool) {
+    /// Clauses 1 and 2 of [`DirectCast::run`], for `count` numbers.
+    unsafe fn part(
+        &self,
+        args: &StepArgs,
+        src: *const u8,
+        dst: *mut u8,
+        count: usize,
+        streams: bool,
+        whole: &AtomicBool,
+    ) {
+        let [_, from_size, to_size] = self.sizes();
         let gap = dst.addr().wrapping_neg() % 64;
-        let streams = streams && gap.is_multiple_of(self.to_size);
+        let streams = streams && gap.is_multiple_of(to_size);
         let mut done = 0;
         // The first numbers, so that the others are aligned.
-        let mut some = if streams && gap > 0 { gap / self.to_size } else { CHUNK };
+        let mut some = if streams && gap > 0 { gap / to_size } else { CHUNK };
         while done < count && whole.load(Relaxed) {
             some = some.min(count - done);
-            let (src, dst) = (src.wrapping_add(done * self.from_size), dst.wrapping_add(done * self.to_size));
+            let (src, dst) = (src.wrapping_add(done * from_size), dst.wrapping_add(done * to_size));
             let streams = streams && dst.addr().is_multiple_of(64);
             // SAFETY: clauses 1 and 2 of `# Safety`: `some` of the numbers, from `done` on;
-            // DirectCast 1 covers the level and the sizes; it streams only what was found aligned,
+            // ChosenLoop 1 covers the level and the sizes; it streams only what was found aligned,
             // and this function fences.
-            if !unsafe { (self.run)(&self.args, src, dst, some, streams) } {
+            if !unsafe { (self.run)(args, src, dst, some, streams) } {
                 whole.store(false, Relaxed);
             }
             (done, some) = (done + some, CHUNK);
@@ -193,17 +249,17 @@ struct LoopChoice {
 }
 
 impl LoopChoice {
-    fn direct<C: GroupCast>(self, args: StepArgs, lanes: usize) -> DirectCast {
-        let (from_size, to_size) = (size_of::<C::From>(), size_of::<C::To>());
-        DirectCast { level: self.level, run: compiled::<C>(self.level), args, lanes, from_size, to_size }
+    fn direct<C: GroupCast>(self, args: LoopArgs, lanes: u8) -> ChosenLoop {
+        let (from_size, to_size) = (size_of::<C::From>() as u8, size_of::<C::To>() as u8);
+        ChosenLoop { run: compiled::<C>(self.level), lanes, from_size, to_size, args }
     }
 
-    fn each<M: Map>(self, lanes: usize) -> DirectCast {
-        self.direct::<Each<M>>(StepArgs::NONE, lanes)
+    fn each<M: Map>(self, lanes: u8) -> ChosenLoop {
+        self.direct::<Each<M>>(LoopArgs::None, lanes)
     }
 
     /// Byte swaps, which may move anything but text, in which not every number is a letter.
-    fn swap(self, kind: ScalarKind) -> Option<DirectCast> {
+    fn swap(self, kind: ScalarKind) -> Option<ChosenLoop> {
         use ScalarKind::*;
         let lanes = match kind {
             Int16 | Int32 | Int64 | UInt16 | UInt32 | UInt64 | Float16 | BFloat16 | Float32 | Float64
@@ -220,7 +276,7 @@ impl LoopChoice {
 
     /// Conversions that lose nothing but the last bits of a float, of which the signedness of the
     /// target does not matter.
-    fn numbers(self, from: ScalarKind, to: ScalarKind) -> Option<DirectCast> {
+    fn numbers(self, from: ScalarKind, to: ScalarKind) -> Option<ChosenLoop> {
         use ScalarKind::*;
         macro_rules! pairs {
             ($($from:ident $from_ty:ty => $($to_ty:ty: $($to:ident)|*),*;)*) => {
@@ -230,7 +286,7 @@ impl LoopChoice {
                         _ => None,
                     },)*
                     Float64 if to == Float32 => Some(match self.checked {
-                        true => self.direct::<Each<As<f64, f32>, TooLarge>>(StepArgs::NONE, 1),
+                        true => self.direct::<Each<As<f64, f32>, TooLarge>>(LoopArgs::None, 1),
                         false => self.each::<As<f64, f32>>(1),
                     }),
                     Complex64 if to == Complex128 => Some(self.each::<As<f32, f64>>(2)),
@@ -253,32 +309,35 @@ impl LoopChoice {
 
     /// Conversions between `f32` and narrower floats.
     #[cfg(target_arch = "x86_64")]
-    fn narrow(self, from: ScalarKind, to: ScalarKind) -> Option<DirectCast> {
+    fn narrow(self, from: ScalarKind, to: ScalarKind) -> Option<ChosenLoop> {
+        use LoopArgs::{Decode, Encode};
         use ScalarKind::*;
         match (from, to) {
             // Bare exponents are rounded in a way of their own.
             (Float32, Float8E8M0Fnu) => None,
             (Float32, _) => {
-                let NarrowFormat { encode, lost, .. } = NarrowFormat::of(to)?;
-                let args = StepArgs { low: lost.low, high: lost.high, ..encode };
+                FloatFormat::of(to)?;
                 Some(match (to, self.checked) {
-                    (Float16, false) => self.direct::<narrow::ToHalf<false>>(args, 1),
-                    (Float16, true) => self.direct::<narrow::ToHalf<true>>(args, 1),
-                    (BFloat16, false) => self.direct::<narrow::ToBrains<false>>(args, 1),
-                    (BFloat16, true) => self.direct::<narrow::ToBrains<true>>(args, 1),
-                    (_, false) => self.direct::<narrow::ToByte<false>>(args, 1),
-                    (_, true) => self.direct::<narrow::ToByte<true>>(args, 1),
+                    (Float16, false) => self.direct::<narrow::ToHalf<false>>(Encode, 1),
+                    (Float16, true) => self.direct::<narrow::ToHalf<true>>(Encode, 1),
+                    (BFloat16, false) => self.direct::<narrow::ToBrains<false>>(Encode, 1),
+                    (BFloat16, true) => self.direct::<narrow::ToBrains<true>>(Encode, 1),
+                    (_, false) => self.direct::<narrow::ToByte<false>>(Encode, 1),
+                    (_, true) => self.direct::<narrow::ToByte<true>>(Encode, 1),
                 })
             }
-            (Float16, Float32) => Some(self.direct::<narrow::FromHalves>(StepArgs::NONE, 1)),
+            (Float16, Float32) => Some(self.direct::<narrow::FromHalves>(LoopArgs::None, 1)),
             (BFloat16, Float32) => Some(self.each::<FromBrain>(1)),
-            (_, Float32) => Some(self.direct::<narrow::FromByte>(NarrowFormat::of(from)?.decode, 1)),
+            (_, Float32) => {
+                FloatFormat::of(from)?;
+                Some(self.direct::<narrow::FromByte>(Decode, 1))
+            }
             _ => None,
         }
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn narrow(self, _: ScalarKind, _: ScalarKind) -> Option<DirectCast> {
+    fn narrow(self, _: ScalarKind, _: ScalarKind) -> Option<ChosenLoop> {
         None
     }
 }

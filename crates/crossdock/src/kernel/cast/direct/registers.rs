@@ -27,6 +27,32 @@ pub(super) trait CastRegisters {
     /// 2. The level is available.
     unsafe fn store(dst: *mut u8, piece: &CastPiece);
 
+    /// Whether the level has [`load_first`](Self::load_first) and
+    /// [`store_first`](Self::store_first).
+    const HAS_MASKS: bool = false;
+
+    /// Loads the first `nbytes` bytes, of at most 64. The others are 0.
+    ///
+    /// # Safety
+    ///
+    /// 1. `nbytes` bytes at `src` may be loaded racily.
+    /// 2. The level is available, and has masks.
+    #[inline(always)]
+    unsafe fn load_first(_src: *const u8, _nbytes: usize) -> CastPiece {
+        unreachable!("the level has no masks")
+    }
+
+    /// Stores the first `nbytes` bytes, of at most 64.
+    ///
+    /// # Safety
+    ///
+    /// 1. `nbytes` bytes at `dst` may be stored racily.
+    /// 2. The level is available, and has masks.
+    #[inline(always)]
+    unsafe fn store_first(_dst: *mut u8, _piece: &CastPiece, _nbytes: usize) {
+        unreachable!("the level has no masks")
+    }
+
     /// Stores past the caches, if the level can.
     ///
     /// # Safety
@@ -66,7 +92,7 @@ impl CastRegisters for Portable {
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! registers {
-    ($name:ident, $register:ty, $count:literal, $load:ident, $store:ident, $stream:ident) => {
+    ($name:ident, $register:ty, $count:literal, $load:ident, $store:ident, $stream:ident $(, $masks:tt)?) => {
         pub(super) struct $name;
 
         impl CastRegisters for $name {
@@ -87,6 +113,26 @@ macro_rules! registers {
 
             registers!(@store store, $register, $count, $store);
             registers!(@store stream, $register, $count, $stream);
+            $(registers!(@masks $masks);)?
+        }
+    };
+    (@masks masked) => {
+        const HAS_MASKS: bool = true;
+
+        #[inline(always)]
+        unsafe fn load_first(src: *const u8, nbytes: usize) -> CastPiece {
+            // SAFETY: clause 1 of `load_first`: the mask selects `nbytes` bytes; clause 2.
+            let register = unsafe { racy::vector::load64_masked(src, first_bytes(nbytes)) };
+            // SAFETY: both types have 64 bytes, and every pattern of them is a value of either.
+            unsafe { std::mem::transmute::<__m512i, CastPiece>(register) }
+        }
+
+        #[inline(always)]
+        unsafe fn store_first(dst: *mut u8, piece: &CastPiece, nbytes: usize) {
+            // SAFETY: both types have 64 bytes, and every pattern of them is a value of either.
+            let register = unsafe { std::mem::transmute::<CastPiece, __m512i>(*piece) };
+            // SAFETY: clause 1 of `store_first`: the mask selects `nbytes` bytes; clause 2.
+            unsafe { racy::vector::store64_masked(dst, first_bytes(nbytes), register) };
         }
     };
     (@store $name:ident, $register:ty, $count:literal, $store:ident) => {
@@ -107,4 +153,11 @@ macro_rules! registers {
 #[cfg(target_arch = "x86_64")]
 registers!(Avx2, __m256i, 2, load32, store32, stream32);
 #[cfg(target_arch = "x86_64")]
-registers!(Avx512, __m512i, 1, load64, store64, stream64);
+registers!(Avx512, __m512i, 1, load64, store64, stream64, masked);
+
+/// A mask of the first `nbytes` bytes, of at most 64.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn first_bytes(nbytes: usize) -> u64 {
+    if nbytes == 0 { 0 } else { u64::MAX >> (64 - nbytes) }
+}
