@@ -35,11 +35,14 @@ impl DArray {
     /// a number does not fit: then any of the others may have been written.
     #[inline(never)]
     pub(super) fn assign_numbers(&self, source: &Self, casting: Casting) -> Option<Result<()>> {
+        let (from, to) = (source.dtype().as_scalar()?, self.dtype().as_scalar()?);
+        if from == to {
+            return None;
+        }
         let len = self.layout().same_run_as(source.layout())?;
         if len > kernel::SMALL_NUMBERS {
             return None;
         }
-        let (from, to) = (source.dtype().as_scalar()?, self.dtype().as_scalar()?);
         let nbytes = [len * to.itemsize(), len * from.itemsize()];
         if !self.is_apart_at_once(source, [0; 2], nbytes) {
             return None;
@@ -52,6 +55,30 @@ impl DArray {
         // Share lease `_ours`; 3. no byte belongs to both (`is_apart_at_once`).
         let whole = unsafe { kernel::cast_small_run(src, from, dst, to, len, casting) };
         whole.then(|| source.check_fault())
+    }
+
+    /// [`DArray::assign`] of scalars to one run of bytes, from any strides that are not negative,
+    /// if neither a lease nor the overlap takes more than a few loads and two atomic steps. `None`,
+    /// with nothing written, in all other cases.
+    #[inline(never)]
+    pub(super) fn assign_over(&self, source: &Self) -> Option<Result<()>> {
+        let dtype = self.dtype().as_scalar()?;
+        if source.dtype().as_scalar() != Some(dtype) {
+            return None;
+        }
+        let nbytes = self.layout().run_over(source.layout())?;
+        if !self.is_apart_at_once(source, [0; 2], nbytes) {
+            return None;
+        }
+        let (_ours, _theirs) =
+            (self.raw.brief_lease(LeaseKind::Share)?, source.raw.brief_lease(LeaseKind::Pin)?);
+        let (src, dst) = (source.as_ptr(), self.as_ptr().cast_mut());
+        // SAFETY: 1. and 2. DArray 1 and 2: the source is loadable under the Pin lease `_theirs`,
+        // and this array storable under the Share lease `_ours`, no byte twice, as it is a run. 3.
+        // no byte belongs to both (`is_apart_at_once`). 4. `run_over` compared shapes and item
+        // sizes.
+        unsafe { kernel::copy(src, source.layout(), dst, self.layout()) };
+        Some(source.check_fault())
     }
 
     /// [`DArray::assign`] between direct arrays on the host, if neither a lease nor the overlap
@@ -88,13 +115,13 @@ impl DArray {
     /// Whether the bytes of two direct arrays on the host certainly do not overlap, as a few loads
     /// tell. `false` says nothing: ask [`DArray::may_overlap`] then. Of each array, this one first,
     /// the bytes are `nbytes` bytes, `low` bytes from element 0 on.
-    #[inline]
+    #[inline(always)]
     fn is_apart_at_once(&self, other: &Self, low: [isize; 2], nbytes: [usize; 2]) -> bool {
         are_apart(self.operand_at(low[0], nbytes[0]), other.operand_at(low[1], nbytes[1]))
     }
 
     /// `nbytes` bytes on the host, `low` bytes from element 0 on.
-    #[inline]
+    #[inline(always)]
     fn operand_at(&self, low: isize, nbytes: usize) -> OverlapOperand<'_> {
         let start = self.as_ptr().addr().wrapping_add_signed(low);
         OverlapOperand { header: self.raw().handle().header(), extent: Extent::of_host(start, nbytes) }

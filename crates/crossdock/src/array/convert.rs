@@ -228,6 +228,9 @@ impl DArray {
         if let Some(done) = self.assign_numbers(source, casting) {
             return done;
         }
+        if let Some(done) = self.assign_over(source) {
+            return done;
+        }
         match self.assign_apart(source, casting) {
             Some(done) => done,
             None => self.assign_any(source, casting),

@@ -1,4 +1,5 @@
-//! Whether the elements of two layouts are one run of bytes, found in one pass over both.
+//! Whether the elements of two layouts are one run of bytes, or of one of them, found in one pass
+//! over both.
 
 use crate::layout::Layout;
 
@@ -46,6 +47,28 @@ impl Layout {
         }
         is_one_run.then_some(count)
     }
+
+    /// The bytes of this layout and those that the other one spans, both from element 0 on: if both
+    /// have the same shape, of at most `INLINE_RANK` axes and without a 0, and the same item size,
+    /// if this one is C-contiguous (row-major), and if no stride of the other one is negative.
+    /// `None` in all other cases.
+    #[inline]
+    pub(crate) fn run_over(&self, other: &Self) -> Option<[usize; 2]> {
+        let (own, others) = (self.inline_axes()?, other.inline_axes()?);
+        if own.rank() != others.rank() || self.itemsize() != other.itemsize() {
+            return None;
+        }
+        // Layout 2: the product of the lengths fits, and so does the sum of the strides.
+        let (mut nbytes, mut span, mut is_run) = (self.itemsize(), self.itemsize(), true);
+        for axis in (0..own.rank()).rev() {
+            let ((len, stride), (other_len, other_stride)) = (own.axis(axis), others.axis(axis));
+            let chains = stride == nbytes as isize || len == 1;
+            is_run &= len == other_len && len != 0 && chains && other_stride >= 0;
+            nbytes = nbytes.wrapping_mul(len);
+            span = span.wrapping_add(len.wrapping_sub(1).wrapping_mul(other_stride as usize));
+        }
+        is_run.then_some([nbytes, span])
+    }
 }
 
 #[cfg(test)]
@@ -90,6 +113,28 @@ mod tests {
         ] {
             assert_eq!(floats.same_run_as(&other), None, "{other:?}");
             assert_eq!(other.same_run_as(&floats), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_goes_over_any_layout_of_its_shape_whose_strides_are_not_negative() {
+        let layout = |shape: &[usize], strides: &[isize]| Layout::new(shape, strides, 4).unwrap();
+        let rows = layout(&[2, 3], &[12, 4]);
+        assert_eq!(rows.run_over(&rows), Some([24, 24]));
+        assert_eq!(rows.run_over(&layout(&[2, 3], &[4, 8])), Some([24, 24]));
+        assert_eq!(rows.run_over(&layout(&[2, 3], &[100, 0])), Some([24, 104]));
+        assert_eq!(layout(&[1, 3], &[99, 4]).run_over(&layout(&[1, 3], &[7, 8])), Some([12, 20]));
+        assert_eq!(layout(&[], &[]).run_over(&layout(&[], &[])), Some([4, 4]));
+        for (own, other) in [
+            (&rows, &layout(&[2, 3], &[12, -4])),
+            (&rows, &layout(&[3, 2], &[8, 4])),
+            (&rows, &layout(&[6], &[4])),
+            (&rows, &Layout::new(&[2, 3], &[24, 8], 8).unwrap()),
+            (&layout(&[2, 3], &[4, 8]), &rows),
+            (&layout(&[2, 3], &[16, 4]), &rows),
+            (&layout(&[0, 3], &[12, 4]), &layout(&[0, 3], &[12, 4])),
+        ] {
+            assert_eq!(own.run_over(other), None, "{own:?} {other:?}");
         }
     }
 

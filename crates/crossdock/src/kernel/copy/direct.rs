@@ -222,15 +222,7 @@ impl Question<'_> {
 
     fn square(&self, near: usize, last: usize) -> Option<Choice> {
         let (columns, rows) = (self.axes[near], self.axes[last]);
-        let side = ROW / self.width.min(ROW);
-        let gapless = rows.to == self.width as isize && self.from(near) == self.width;
-        // At a border, part of each tile is discarded.
-        let worthwhile =
-            columns.len * rows.len >= side * side / 2 && columns.len.min(rows.len) >= side.min(8) / 2;
-        if !gapless || !worthwhile {
-            return None;
-        }
-        let square = Square::new(self.machine.level, self.width, columns, rows, self.stream)?;
+        let square = Square::worthwhile(self.machine.level, self.width, columns, rows, self.stream)?;
         Some((InnerLoop::Square(square), [Some(near), Some(last)]))
     }
 }

@@ -1,10 +1,13 @@
-//! Copies of few bytes along at most two axes, for which a plan would take longer than the copy.
+//! Copies of few bytes along at most two axes, and transposes of them, for which a plan would take
+//! longer than the copy.
 //!
 //! Reasons: `DESIGN.md`, "Small work takes no plan".
 
 use crate::kernel::copy::elements;
+use crate::kernel::copy::machine::LARGE_NBYTES;
 use crate::kernel::copy::plan::CopyAxis;
 use crate::kernel::copy::run;
+use crate::kernel::copy::square::Square;
 use crate::kernel::cpu::Level;
 use crate::layout::Layout;
 
@@ -19,7 +22,7 @@ pub(super) const MOST_NBYTES: usize = 512;
 /// 2. The CPU has the level.
 pub(super) unsafe fn copy(level: Level, src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> bool {
     let (nbytes, width) = (to.nbytes(), to.itemsize());
-    if nbytes > MOST_NBYTES {
+    if nbytes > MOST_NBYTES && (to.rank() != 2 || nbytes >= LARGE_NBYTES) {
         return false;
     }
     if nbytes == 0 {
@@ -37,6 +40,14 @@ pub(super) unsafe fn copy(level: Level, src: *const u8, from: &Layout, dst: *mut
         }
         _ => return false,
     };
+    if nbytes > MOST_NBYTES {
+        // What a plan chooses for two axes that change places.
+        let is_forward = inner.len > 1 && outer.len > 1 && outer.to > 0;
+        let square = if is_forward { Square::worthwhile(level, width, outer, inner, false) } else { None };
+        // SAFETY: clause 1 of `# Safety`: the two axes are all that the layouts have; clause 2
+        // covers the level.
+        return square.inspect(|square| unsafe { square.copy(src, dst, &mut None) }).is_some();
+    }
     let run = run::run(level, false);
     if inner.len == 1 || (inner.from, inner.to) == (width as isize, width as isize) {
         for row in 0..outer.len {

@@ -58,14 +58,23 @@ struct SquarePart {
 }
 
 impl Square {
-    /// `None` for widths that have no tiles.
-    pub(super) fn new(
+    /// `None` for widths that have no tiles, and where tiles are no faster than single elements.
+    pub(super) fn worthwhile(
         level: Level,
         width: usize,
         columns: CopyAxis,
         rows: CopyAxis,
         stream: bool,
     ) -> Option<Self> {
+        let side = ROW / width.min(ROW);
+        let gapless = rows.to == width as isize && columns.from.unsigned_abs() == width;
+        // At a border, part of each tile is discarded.
+        let worthwhile =
+            columns.len * rows.len >= side * side / 2 && columns.len.min(rows.len) >= side.min(8) / 2;
+        if gapless && worthwhile { Self::new(level, width, columns, rows, stream) } else { None }
+    }
+
+    fn new(level: Level, width: usize, columns: CopyAxis, rows: CopyAxis, stream: bool) -> Option<Self> {
         let staged = tile::tile(level, width, false)?;
         let start = (columns, if columns.from < 0 { columns.len - 1 } else { 0 });
         let sign = columns.from.signum();
