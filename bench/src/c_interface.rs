@@ -13,6 +13,7 @@ use libloading::Library;
 use crate::arrow::Arrow;
 use crate::companion::Companion;
 use crate::harness::{self, Case, Reach, Scale, Table};
+use crate::phase::phase;
 use crate::{Measure, Result, threads};
 
 pub(crate) const MEASURES: &[Measure] = &[
@@ -106,6 +107,7 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let loops = &loops;
     let mut cases = vec![
         arc(),
+        phase(),
         Case::looped("get + release of an array, through C", 800, |count| loops.run(c"get-array", count))
             .reaching(Reach::ratio(2.4, PEER)),
         Case::timed("the same on two threads, an array each", 800, |count| {
@@ -126,6 +128,7 @@ fn items(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let loops = &loops;
     let mut cases = vec![
         arc(),
+        phase(),
         Case::looped("item 'd' as a value", 7, |count| loops.run(c"item-d", count))
             .reaching(Reach::value(3.0)),
         Case::looped("item 'd' into a place", 7, |count| loops.run(c"read-d", count))
@@ -153,6 +156,7 @@ fn formats(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let loops = &loops;
     let mut cases = vec![
         arc(),
+        phase(),
         Case::looped("parse 'd'", 9, |count| loops.run(c"parse-d", count)).reaching(Reach::value(10.0)),
         Case::looped("parse 'iqc'", 16, |count| loops.run(c"parse-iqc", count)).reaching(Reach::value(25.0)),
         Case::looped("parse 'iqc' by hand", 16, |count| loops.run(c"hand-parse-iqc", count)),

@@ -11,6 +11,7 @@ use crossdock::{Array, DArray, s};
 
 use crate::arrow::Arrow;
 use crate::harness::{self, Case, Reach, Scale, Table};
+use crate::phase::phase;
 use crate::{Measure, Result};
 
 pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "lend", run: hand_over }];
@@ -37,6 +38,7 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             let clone = black_box(Arc::clone(black_box(&arc)));
             *clone
         }),
+        phase(),
         Case::new("Buffer::clone + drop", 4096, || {
             let clone = black_box(black_box(&buffer).clone());
             clone.nbytes()

@@ -17,6 +17,7 @@ mod harness;
 mod kernels;
 mod loops;
 mod memory;
+mod phase;
 mod picture;
 mod runs;
 mod shared;
