@@ -126,6 +126,7 @@ const NOT_UNDER_VALGRIND: &[(&str, &str)] = &[
     ("a_hundred_thousand_rows", MANY_TIMES_OVER),
     ("a_limit_is_not_passed_once_in_600_000_operations", MANY_TIMES_OVER),
     ("a_million_nested_slices", MANY_TIMES_OVER),
+    ("a_long_chain_of_owners", MANY_TIMES_OVER),
 ];
 
 const FORKS: &str = "in a child, what only its parent's threads knew of counts as lost";

@@ -510,7 +510,7 @@ fn an_owner_may_hold_buffers_of_its_own() {
 }
 
 /// More allocations, each the owner of the next one, than a thread's stack has room for.
-const CHAIN: usize = 100_000;
+const CHAIN: usize = 20_000;
 
 #[test]
 fn a_long_chain_of_owners_is_released_on_a_short_stack() {
@@ -567,7 +567,7 @@ fn a_tree_of_owners_is_released_whole_though_some_panic() {
     let mut random = Random::new(11);
     let mut roots = Vec::new();
     let (mut made, mut panics) = (0, 0);
-    while made < 20_000 {
+    while made < 4_000 {
         // One to three of the newest become the next one's own, so that the tree is deep.
         let below = roots.split_off(roots.len() - random.below(4).min(roots.len()));
         let branch = Branch { byte: [7], below, drops: drops.clone(), panics: random.below(10) == 0 };

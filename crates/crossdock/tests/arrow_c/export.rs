@@ -598,12 +598,12 @@ fn what_went_to_and_fro_many_times_is_freed_on_a_short_stack() {
     let owner = Arc::new(vec![1i32, 2, 3]);
     let mut array =
         DArray::from(Array::<i32, 1>::from_buffer(Buffer::from_owner(owner.clone()).unwrap(), [3]).unwrap());
-    for _ in 0..50_000 {
+    for _ in 0..20_000 {
         array = relayed(&array, &options());
     }
     let mut column = Column::from_array(array).unwrap();
     let field = table::Field::new("n", column.column_type().clone()).unwrap();
-    for _ in 0..50_000 {
+    for _ in 0..20_000 {
         let (mut schema, mut array) = arrow::export_column(&field, &column).unwrap().into_raw();
         // SAFETY: both structs were exported just now, match, and are consumed once.
         column = unsafe { arrow::import_column(&mut schema, &mut array, Checks::Full) }.unwrap().1;

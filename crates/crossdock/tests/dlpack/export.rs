@@ -505,7 +505,7 @@ fn an_array_that_went_to_and_fro_many_times_is_freed_on_a_short_stack() {
     let owner = Arc::new(vec![1i32, 2, 3]);
     let mut array =
         DArray::from(Array::<i32, 1>::from_buffer(Buffer::from_owner(owner.clone()).unwrap(), [3]).unwrap());
-    for _ in 0..50_000 {
+    for _ in 0..20_000 {
         array = import(export_versioned(&array, &trusting()).unwrap());
     }
     assert_eq!(Arc::strong_count(&owner), 2);
