@@ -212,7 +212,7 @@ impl Run<'_> {
 
     /// Like [`Run::exec`], and returns the output of the command.
     pub(crate) fn output(&mut self, command: &mut Command) -> Result<String> {
-        let (status, text) = self.logged(command)?;
+        let (status, text) = self.answer(command)?;
         if !status.success() {
             bail!("`{}` ended with {status}", spell(command));
         }
@@ -262,21 +262,16 @@ impl Run<'_> {
 
     /// Runs a command that must fail, with `words` in its output.
     pub(crate) fn must_fail(&mut self, command: &mut Command, words: &str) -> Result<()> {
-        let (status, text) = self.logged(command)?;
+        let (status, text) = self.answer(command)?;
         if status.success() || !text.contains(words) {
             bail!("`{}` should have failed with `{words}`, and ended with {status}", spell(command));
         }
         Ok(())
     }
 
-    /// Runs a command that may fail. Returns its status and its output.
+    /// Runs a command that may fail. Returns its status and its output. The log is a file rather
+    /// than a pipe, so that a process left behind by a test cannot block the suite.
     pub(crate) fn answer(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
-        self.logged(command)
-    }
-
-    /// The log is a file rather than a pipe, so that a process left behind by a test cannot block
-    /// the suite.
-    fn logged(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
         writeln!(self.log, "$ {}", spell(command))?;
         command.env(skips::FILE, self.path.with_extension("not-run"));
         let (before, worked) = (self.log.metadata()?.len(), self.work());

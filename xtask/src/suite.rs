@@ -42,7 +42,7 @@ pub(crate) enum Lane {
     /// One after another, in the order of the table: each builds in the shared target folder, so
     /// they would only wait for each other.
     First,
-    /// Beside any other, once the first lane has ended: they use its builds, and add little.
+    /// Beside any other, once the first lane has ended, whose builds they use.
     Then,
     /// Beside any other, from the start: all builds go into separate folders.
     Own,

@@ -568,7 +568,7 @@ fn a_tree_of_owners_is_released_whole_though_some_panic() {
     let mut roots = Vec::new();
     let (mut made, mut panics) = (0, 0);
     while made < 4_000 {
-        // One to three of the newest become the next one's own, so that the tree is deep.
+        // The next one owns up to three of the newest, so that the tree is deep.
         let below = roots.split_off(roots.len() - random.below(4).min(roots.len()));
         let branch = Branch { byte: [7], below, drops: drops.clone(), panics: random.below(10) == 0 };
         panics += u64::from(branch.panics);

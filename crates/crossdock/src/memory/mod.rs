@@ -35,7 +35,7 @@
 //! | `memfd.rs` | new shared memory |
 //! | `shareable.rs`, `publish.rs` | memory of pools whose descriptor can leave the process later |
 //! | `copied.rs` | the only counter of copied bytes |
-//! | `thread_index.rs`, `index_set.rs` | small indexes of threads, for what each thread has of its own |
+//! | `thread_index.rs`, `index_set.rs` | an index for each thread, and so counters without sharing |
 //! | `book/` | live allocations and leases, which the ledger reads |
 //! | `fork.rs`, `thread.rs`, `fault.rs` | locks across forks, threads, the `SIGBUS` guard |
 

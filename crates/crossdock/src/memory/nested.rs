@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 use crate::memory::header::Header;
 
 /// As many releases run one within another. With the frames of other libraries between them, that
-/// takes tens of KiB, and a fiber's stack may have no more than 128 KiB.
+/// takes tens of KiB, and a fiber's stack may have as little as 128 KiB.
 const DEEPEST: u32 = 16;
 
 /// The releases of one thread.
@@ -29,9 +29,9 @@ thread_local! {
     static NEST: Nest = const { Nest { depth: Cell::new(0), waiting: Cell::new(ptr::null_mut()) } };
 }
 
-/// Calls `free`, which may run the code of users; if [`DEEPEST`] releases of this thread have not
-/// returned yet, the outermost one calls it before it returns. What nobody can reach any more is
-/// freed a moment later then, but on the same thread, and before the drop that began it all ends.
+/// Calls `free`, which may run the code of users. If [`DEEPEST`] releases of this thread have not
+/// returned yet, the call is postponed: the outermost of them makes it before it returns. So the
+/// memory is always freed on this thread, before the outermost drop ends.
 ///
 /// # Safety
 ///
@@ -64,8 +64,8 @@ impl Nest {
     #[cold]
     unsafe fn wait(&self, mut header: NonNull<Header>) {
         let next = self.waiting.replace(header.as_ptr());
-        // SAFETY: clause 1 of `# Safety`: the header is alive, and nobody else has a reference to
-        // it.
+        // SAFETY: clause 1 of `# Safety`: the header is alive, and without holders no other
+        // reference to it exists.
         unsafe { header.as_mut() }.set_spare_ptr(next.cast_const().cast());
     }
 

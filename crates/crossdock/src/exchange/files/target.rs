@@ -61,8 +61,8 @@ impl Target {
             return Ok(Self { path: text.into(), rest: String::new() });
         }
         let end = separators.iter().copied().rev().find(|&at| exists(prefix(at)));
-        // Without such a file, opening the first of those that the text can mean gives the error,
-        // or the first that has the ending of a format.
+        // Without such a file, opening a path gives the error: the shortest one with the ending of
+        // a format, or else the shortest one.
         let end = end.unwrap_or_else(|| {
             let is_folder = |path: &&Path| !path.as_os_str().is_empty() && exists(path);
             let folder = Path::new(text).ancestors().skip(1).find(is_folder);
