@@ -4,10 +4,11 @@ use std::ffi::c_int;
 use std::ptr;
 
 use crossdock::DArray;
+use crossdock::bindings::explain::misread_format;
 use crossdock::bindings::pep3118::Flags;
-use pyo3::PyErr;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
+use pyo3::{PyErr, Python};
 
 use crate::entry::{Called, fail};
 use crate::errors;
@@ -42,46 +43,73 @@ pub(crate) unsafe extern "C" fn get(
     called.enter_fast(|_| fill(this, object, view, Flags::from_bits(flags)))
 }
 
-/// `this` is the array behind the object.
+/// `this` is the array behind the object. Small, so that a consumer's own code stays in the caches
+/// of instructions: most ask for all parts, of an array that was described before.
 #[inline(always)]
 fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer>, flags: Flags) -> c_int {
-    let Some(view) = view else {
-        return fail(|_| PyBufferError::new_err("the address for the buffer is null"));
-    };
+    let Some(view) = view else { return fail(no_address) };
     // Cleared first: a release after a refused request must find no object.
     view.obj = ptr::null_mut();
-    let array = &this.array;
-    let given = match flags.given(array.layout(), array.is_readonly()) {
-        Ok(given) => given,
-        Err(error) => return fail(|_| errors::refusal(&error)),
-    };
-    let parts = match this.exports.describe(array) {
-        Ok(parts) => parts,
-        Err(error) => return fail(|_| errors::refusal(&error)),
-    };
-    if let Some(why) = parts.misread.filter(|_| given.format) {
-        return fail(|_| misread(array, why));
+    let readonly = this.array.is_readonly();
+    let wanted = if readonly { flags.bits() } else { flags.bits() & !Flags::WRITABLE.bits() };
+    match this.exports.plain() {
+        Some(parts) if wanted == Flags::FULL_RO.bits() => {
+            view.buf = this.array.as_ptr().cast_mut().cast();
+            view.len = parts.len;
+            view.itemsize = parts.itemsize;
+            view.readonly = c_int::from(readonly);
+            view.ndim = parts.ndim;
+            view.format = parts.format.cast_mut();
+            view.shape = parts.shape.cast_mut();
+            view.strides = parts.strides.cast_mut();
+            view.suboffsets = ptr::null_mut();
+            view.internal = ptr::null_mut();
+        }
+        _ => {
+            if let Err(error) = fill_parts(this, view, flags) {
+                return fail(|_| error);
+            }
+        }
     }
-    let readonly = match this.exports.begin(array) {
-        Ok(readonly) => readonly,
-        Err(error) => return fail(|_| errors::refusal(&error)),
-    };
-    let part = |there: bool, pointer: *const isize| if there { pointer.cast_mut() } else { ptr::null_mut() };
-    view.buf = array.as_ptr().cast_mut().cast();
-    view.len = array.nbytes().cast_signed();
-    view.itemsize = array.layout().itemsize().cast_signed();
-    view.readonly = c_int::from(readonly);
-    view.ndim = if given.shape { array.rank() as c_int } else { 1 };
-    view.format = if given.format { parts.format.cast_mut() } else { ptr::null_mut() };
-    view.shape = part(given.shape, parts.shape);
-    view.strides = part(given.strides, parts.strides);
-    view.suboffsets = part(given.suboffsets, parts.suboffsets);
-    view.internal = ptr::null_mut();
+    // Last: the atomic step of the lease waits for the stores before it and holds up the loads
+    // after it.
+    if let Err(error) = this.exports.begin(&this.array) {
+        return fail(|_| errors::refusal(&error));
+    }
     // SAFETY: `object` is the live object behind `this`, to which the caller holds a reference, and
     // the GIL is held.
     unsafe { ffi::Py_INCREF(object) };
     view.obj = object;
     0
+}
+
+#[cold]
+fn no_address(_: Python<'_>) -> PyErr {
+    PyBufferError::new_err("the address for the buffer is null")
+}
+
+/// Fills in the parts that a consumer with these flags gets, all but the object.
+#[inline(never)]
+fn fill_parts(this: &Own, view: &mut ffi::Py_buffer, flags: Flags) -> Result<(), PyErr> {
+    let array = &this.array;
+    let refused = |error| Python::attach(|_| errors::refusal(&error));
+    let given = flags.given(array.layout(), array.is_readonly()).map_err(refused)?;
+    let parts = this.exports.describe(array).map_err(refused)?;
+    if let Some(why) = misread_format(array.dtype()).filter(|_| given.format) {
+        return Err(Python::attach(|_| misread(array, why)));
+    }
+    let part = |there: bool, pointer: *const isize| if there { pointer.cast_mut() } else { ptr::null_mut() };
+    view.buf = array.as_ptr().cast_mut().cast();
+    view.len = parts.len;
+    view.itemsize = parts.itemsize;
+    view.readonly = c_int::from(array.is_readonly());
+    view.ndim = if given.shape { parts.ndim } else { 1 };
+    view.format = if given.format { parts.format.cast_mut() } else { ptr::null_mut() };
+    view.shape = part(given.shape, parts.shape);
+    view.strides = part(given.strides, parts.strides);
+    view.suboffsets = part(given.suboffsets, parts.suboffsets);
+    view.internal = ptr::null_mut();
+    Ok(())
 }
 
 /// `bf_releasebuffer`.

@@ -3,8 +3,8 @@
 //!
 //! Reasons: `DESIGN.md`, "An object's buffers share one lease".
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::ffi::{CString, c_char};
+use std::cell::{Cell, OnceCell};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
 use crossdock::DArray;
@@ -23,20 +23,22 @@ use crossdock::layout::{AxisSlice, Layout};
 ///    once.
 pub(crate) struct Exports {
     count: Cell<usize>,
-    lease: RefCell<Option<ExportLease>>,
-    described: Cell<Option<Description>>,
+    lease: Cell<Option<ExportLease>>,
+    described: OnceCell<Description>,
     aside: OnceCell<Box<Aside>>,
 }
 
-/// Where the parts of the description lie. Null where an array has none.
-#[derive(Clone, Copy)]
+/// Where the parts of the description lie, null where an array has none, and its numbers.
 pub(super) struct Description {
+    pub(super) len: isize,
+    pub(super) itemsize: isize,
     pub(super) format: *const c_char,
     pub(super) shape: *const isize,
     pub(super) strides: *const isize,
     pub(super) suboffsets: *const isize,
-    /// Why a consumer that asks for the format is refused, although it can be written.
-    pub(super) misread: Option<&'static str>,
+    pub(super) ndim: c_int,
+    /// Whether every consumer that reads all parts gets these.
+    is_plain: bool,
 }
 
 /// The parts of the description that the array does not store in C's form.
@@ -50,8 +52,8 @@ impl Exports {
     pub(crate) fn new() -> Self {
         Self {
             count: Cell::new(0),
-            lease: RefCell::new(None),
-            described: Cell::new(None),
+            lease: Cell::new(None),
+            described: OnceCell::new(),
             aside: OnceCell::new(),
         }
     }
@@ -64,17 +66,17 @@ impl Exports {
         (array.lease_count() + buffers).saturating_sub(u64::from(buffers > 0))
     }
 
-    /// The description of `array`, which belongs to the same object as `self`.
-    #[inline]
-    pub(super) fn describe(&self, array: &DArray) -> crossdock::Result<Description> {
-        match self.described.get() {
-            Some(description) => Ok(description),
-            None => self.describe_anew(array),
-        }
+    /// The description for a consumer that reads all its parts, if there is one already.
+    #[inline(always)]
+    pub(super) fn plain(&self) -> Option<&Description> {
+        self.described.get().filter(|description| description.is_plain)
     }
 
-    #[cold]
-    fn describe_anew(&self, array: &DArray) -> crossdock::Result<Description> {
+    /// The description of `array`, which belongs to the same object as `self`.
+    pub(super) fn describe(&self, array: &DArray) -> crossdock::Result<&Description> {
+        if let Some(description) = self.described.get() {
+            return Ok(description);
+        }
         let (dtype, layout) = (array.dtype(), array.layout());
         let aligned = is_aligned(array)?;
         let letters = format::print_static(dtype).filter(|_| aligned);
@@ -89,6 +91,7 @@ impl Exports {
         let normalized = layout.normalized();
         let own_strides = normalized.strides() == layout.strides();
         let suboffsets = suboffsets(layout);
+        let is_plain = suboffsets.is_empty() && misread_format(dtype).is_none();
         let aside = if written.is_some() || !own_strides || !suboffsets.is_empty() {
             let strides = normalized.strides().to_vec();
             Some(&**self.aside.get_or_init(|| Box::new(Aside { format: written, strides, suboffsets })))
@@ -102,6 +105,10 @@ impl Exports {
         };
         let shape = layout.shape();
         let description = Description {
+            len: array.nbytes().cast_signed(),
+            itemsize: layout.itemsize().cast_signed(),
+            ndim: array.rank() as c_int,
+            is_plain,
             format: match (letters, aside.and_then(|aside| aside.format.as_deref())) {
                 (Some(letters), _) => letters.as_ptr(),
                 (None, text) => text.map_or(ptr::null(), |text| text.as_ptr()),
@@ -110,22 +117,18 @@ impl Exports {
             shape: if shape.is_empty() { ptr::null() } else { shape.as_ptr().cast() },
             strides: some(strides),
             suboffsets: some(aside.map_or(&[][..], |aside| &aside.suboffsets)),
-            misread: misread_format(dtype),
         };
-        self.described.set(Some(description));
-        Ok(description)
+        Ok(self.described.get_or_init(|| description))
     }
 
-    /// Counts one more buffer, and returns whether it is read-only.
+    /// Counts one more buffer.
     #[inline]
-    pub(super) fn begin(&self, array: &DArray) -> crossdock::Result<bool> {
+    pub(super) fn begin(&self, array: &DArray) -> crossdock::Result<()> {
         if self.count.get() == 0 {
-            let lease = lend(array)?;
-            // Cannot panic: only `begin` and `end` borrow the cell, and neither calls the other.
-            *self.lease.borrow_mut() = Some(lease);
+            self.lease.set(Some(lend(array)?));
         }
         self.count.set(self.count.get() + 1);
-        Ok(array.is_readonly())
+        Ok(())
     }
 
     /// Counts one buffer fewer. The last one ends the lease.
@@ -134,7 +137,7 @@ impl Exports {
         let left = self.count.get().saturating_sub(1);
         self.count.set(left);
         if left == 0 {
-            drop(self.lease.borrow_mut().take());
+            drop(self.lease.take());
         }
     }
 }

@@ -397,11 +397,21 @@ impl<M: Managed> ManagedBlock<M> {
     /// length and stride. Under a Pin lease the tensor is read-only.
     #[inline]
     pub(super) fn lend(
-        (mut tensor, version): (DLTensor, DLPackVersion),
+        tensor: (DLTensor, DLPackVersion),
         flags: u64,
         lease: Lease,
         fill: impl FnOnce(&mut AxisNumbers),
     ) -> Result<NonNull<M>, Error> {
+        Ok(Self::unleased(tensor, flags, fill)?.under(lease))
+    }
+
+    /// As [`ManagedBlock::lend`], up to the lease.
+    #[inline(always)]
+    pub(super) fn unleased(
+        (mut tensor, version): (DLTensor, DLPackVersion),
+        flags: u64,
+        fill: impl FnOnce(&mut AxisNumbers),
+    ) -> Result<UnleasedBlock<M>, Error> {
         let rank = tensor.ndim as usize;
         let layout = Self::layout(rank)?;
         // SAFETY: the layout begins with a `Self`, which holds a lease, so its size is not zero.
@@ -416,13 +426,13 @@ impl<M: Managed> ManagedBlock<M> {
         fill(numbers);
         tensor.shape = numbers.as_mut_ptr().cast();
         tensor.strides = tensor.shape.wrapping_add(rank);
-        let readonly = if lease.kind() == LeaseKind::Pin { abi::READ_ONLY } else { 0 };
-        let mut managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags | readonly);
+        let mut managed = M::new(tensor, block.as_ptr().cast(), Self::delete, flags);
         managed.set_version(version);
-        // SAFETY: the block was just allocated with `Self::layout`, which has the size and the
-        // alignment of a `Self` and more.
-        unsafe { block.write(Self { managed, lease, rank }) };
-        Ok(block.cast())
+        // SAFETY: the block was just allocated with `Self::layout`, so the field is in bounds.
+        let to = unsafe { &raw mut (*block.as_ptr()).managed };
+        // SAFETY: the aligned field of a block that no other code has.
+        unsafe { to.write(managed) };
+        Ok(UnleasedBlock { block, rank })
     }
 
     /// Releases the lease, and with the last one the memory. Neither unwinds: panics of owners are
@@ -444,6 +454,51 @@ impl<M: Managed> ManagedBlock<M> {
             unsafe { dealloc(block.as_ptr().cast(), layout) };
         }
         drop(lease);
+    }
+}
+
+/// A [`ManagedBlock`] before it has its lease. The lease comes last: an atomic step waits for the
+/// stores before it and holds up the loads after it. Dropping the value frees the block.
+///
+/// # Invariants
+///
+/// 1. `block` was allocated with [`ManagedBlock::layout`] of `rank`. Its struct is initialised, its
+///    other fields are not, and no other code has its address.
+pub(super) struct UnleasedBlock<M: Managed> {
+    block: NonNull<ManagedBlock<M>>,
+    rank: usize,
+}
+
+impl<M: Managed> UnleasedBlock<M> {
+    /// The block for one consumer. Under a Pin lease the tensor is read-only.
+    #[inline(always)]
+    pub(super) fn under(self, lease: Lease) -> NonNull<M> {
+        let this = ManuallyDrop::new(self);
+        let block = this.block.as_ptr();
+        // SAFETY: UnleasedBlock 1: the block is allocated and its struct initialised, and no other
+        // code refers to it.
+        let managed = unsafe { &mut (*block).managed };
+        if lease.kind() == LeaseKind::Pin {
+            managed.mark_readonly();
+        }
+        // SAFETY: UnleasedBlock 1: the field is in bounds of the block.
+        let to = unsafe { &raw mut (*block).lease };
+        // SAFETY: the aligned, uninitialised field of a block that no other code has.
+        unsafe { to.write(lease) };
+        // SAFETY: UnleasedBlock 1: the field is in bounds of the block.
+        let to = unsafe { &raw mut (*block).rank };
+        // SAFETY: the aligned, uninitialised field of a block that no other code has.
+        unsafe { to.write(this.rank) };
+        this.block.cast()
+    }
+}
+
+impl<M: Managed> Drop for UnleasedBlock<M> {
+    fn drop(&mut self) {
+        if let Ok(layout) = ManagedBlock::<M>::layout(self.rank) {
+            // SAFETY: UnleasedBlock 1: allocated with this layout, and no other code has it.
+            unsafe { dealloc(self.block.as_ptr().cast(), layout) };
+        }
     }
 }
 

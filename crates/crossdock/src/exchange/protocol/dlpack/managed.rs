@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use crate::error::Advice;
 use crate::exchange::protocol::dlpack::abi::{
-    DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION,
+    DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, READ_ONLY, VERSION,
 };
 
 /// A function that releases a managed tensor.
@@ -35,6 +35,9 @@ pub(super) mod sealed {
         /// Sets a version other than [`VERSION`], if the struct has a version.
         fn set_version(&mut self, version: DLPackVersion);
 
+        /// Sets the read-only flag, if the struct has flags.
+        fn mark_readonly(&mut self);
+
         fn tensor(&self) -> &DLTensor;
 
         fn flags(&self) -> u64;
@@ -64,6 +67,10 @@ impl sealed::ManagedStruct for DLManagedTensorVersioned {
 
     fn set_version(&mut self, version: DLPackVersion) {
         self.version = version;
+    }
+
+    fn mark_readonly(&mut self) {
+        self.flags |= READ_ONLY;
     }
 
     fn tensor(&self) -> &DLTensor {
@@ -99,6 +106,8 @@ impl sealed::ManagedStruct for DLManagedTensor {
     }
 
     fn set_version(&mut self, _: DLPackVersion) {}
+
+    fn mark_readonly(&mut self) {}
 
     fn tensor(&self) -> &DLTensor {
         &self.dl_tensor

@@ -8,9 +8,9 @@ use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLPackVersion, DLTensor};
 use crate::exchange::protocol::dlpack::export::{
-    ExportOptions, Exported, FEW_NUMBERS, ManagedBlock, TensorType, room_for, write_numbers,
+    ExportOptions, Exported, FEW_NUMBERS, ManagedBlock, TensorType, UnleasedBlock, room_for, write_numbers,
 };
-use crate::memory::{Lease, LeaseKind};
+use crate::memory::LeaseKind;
 use crate::view::{Reason, Refusal, Request};
 
 /// The DLPack description of one array.
@@ -90,12 +90,11 @@ impl Prepared {
         options: &ExportOptions,
     ) -> Result<Exported<DLManagedTensorVersioned>, Refusal> {
         if let Ok(version) = options.version::<DLManagedTensorVersioned>()
+            && let Ok(block) = self.block(version)
             && let Some(lease) = options.terms::<DLManagedTensorVersioned>().quick_lease(array.raw())
-            // SAFETY: clause 1 of `block`: the lease is of `array`, for which `self` was made
-            // (`# Safety`).
-            && let Ok(managed) = unsafe { self.block(version, lease) }
         {
-            return Ok(Exported::in_place(managed));
+            // The lease is of `array`, for which `self` was made (`# Safety`).
+            return Ok(Exported::in_place(block.under(lease)));
         }
         // SAFETY: `self` was made for `array` (`# Safety`).
         unsafe { self.lend_anywhere(array, options) }
@@ -117,9 +116,8 @@ impl Prepared {
             let version = options.version::<DLManagedTensorVersioned>()?;
             let lease =
                 options.terms::<DLManagedTensorVersioned>().lease(array.raw()).map_err(Reason::Lease)?;
-            // SAFETY: clause 1 of `block`: the lease is of `array`, for which `self` was made
-            // (`# Safety`).
-            unsafe { self.block(version, lease) }.map_err(Reason::Failed)
+            // The lease is of `array`, for which `self` was made (`# Safety`).
+            Ok(self.block(version).map_err(Reason::Failed)?.under(lease))
         };
         match lend() {
             Ok(managed) => Ok(Exported::in_place(managed)),
@@ -127,21 +125,13 @@ impl Prepared {
         }
     }
 
-    /// The block for one consumer.
-    ///
-    /// # Safety
-    ///
-    /// 1. The lease is of the array for which `self` was made.
+    /// The block for one consumer. It needs a lease of the array for which `self` was made.
     #[inline(always)]
-    unsafe fn block(
-        &self,
-        version: DLPackVersion,
-        lease: Lease,
-    ) -> Result<NonNull<DLManagedTensorVersioned>> {
+    fn block(&self, version: DLPackVersion) -> Result<UnleasedBlock<DLManagedTensorVersioned>> {
         // SAFETY: Prepared 1: `numbers` comes from a box that lives as long as `self` and does not
         // change.
         let own = unsafe { self.numbers.as_ref() };
-        ManagedBlock::lend((self.tensor, version), self.flags, lease, |numbers| {
+        ManagedBlock::unleased((self.tensor, version), self.flags, |numbers| {
             // Both have the same room (`room_for`).
             match (own.as_array::<FEW_NUMBERS>(), numbers.as_mut_array::<FEW_NUMBERS>()) {
                 (Some(own), Some(numbers)) => *numbers = own.map(MaybeUninit::new),
