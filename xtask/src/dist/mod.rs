@@ -330,10 +330,7 @@ impl Dist {
         command.env("CARGO_TARGET_DIR", &self.build).env("CARGO_INCREMENTAL", "0");
         self.door.build_for_tests(command);
         if !self.door.long {
-            for profile in ["RELEASE", "DIST"] {
-                command.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "0");
-                command.env(format!("CARGO_PROFILE_{profile}_LTO"), "off");
-            }
+            command.env("CARGO_PROFILE_DIST_OPT_LEVEL", "0").env("CARGO_PROFILE_DIST_LTO", "off");
         }
         command.env("PATH", path.unwrap_or_default())
     }
