@@ -8,6 +8,7 @@
 mod machine;
 mod packages;
 mod record;
+mod wasi;
 mod windows;
 
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ pub(crate) const PLATFORMS: &[Platform] = &[
     row("x86_64-pc-windows-gnu", None, [Tests(&machine::WINDOWS), Runs(windows::library), Runs(windows::command), NOT_MADE, NO_RUBY]),
     row("armv7-unknown-linux-gnueabihf", None, [Checks, BITS, BITS, NOT_MADE, NO_RUBY]),
     row("i686-unknown-linux-gnu", None, [Tests(&machine::I686), BITS, BITS, NOT_MADE, NO_RUBY]),
-    row("wasm32-wasip1", None, [Checks, BITS, BITS, NO_WASM, NO_WASM]),
+    row("wasm32-wasip1", None, [Tests(&machine::WASI), BITS, BITS, NO_WASM, NO_WASM]),
 ];
 
 pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
@@ -103,7 +104,7 @@ impl Platform {
     fn states(&self, run: &mut Run<'_>, record: &Record, script: PathBuf) -> Result<[String; PARTS.len()]> {
         let packages = ["crossdock", "crossdock-capi", "crossdock-cli"].into_iter().zip(&self.parts);
         let packages: Vec<_> = packages.filter(|(_, part)| part.is_checked()).map(|(name, _)| name).collect();
-        let mut build = Build { target: self.target, script, std: true, path: Vec::new(), libraries: None };
+        let mut build = Build { target: self.target, script, std: true, path: Vec::new(), flags: Vec::new() };
         if !packages.is_empty() {
             run.step(self.target);
             if let Some(architecture) = self.debian {
@@ -114,7 +115,11 @@ impl Platform {
                 // Programs of mingw make the import libraries.
                 build.path.push(windows::tools(run)?);
                 windows::takes_headers(run)?;
-                build.libraries = Some(windows::empty_libraries(run.door)?);
+                let empty = windows::empty_libraries(run.door)?;
+                build.flags.push(format!("-Lnative={}", empty.display()));
+            }
+            if self.target.ends_with("wasip1") {
+                build.flags = wasi::flags(run.door)?;
             }
             // By the same tool as the tests, so that both use one standard library.
             let mut check = run.door.command("cargo-zigbuild", "check --locked");
@@ -159,8 +164,8 @@ pub(crate) struct Build {
     std: bool,
     /// Folders of programs that the compiler starts.
     path: Vec<PathBuf>,
-    /// A folder of libraries for the linker.
-    libraries: Option<PathBuf>,
+    /// Flags for the compiler.
+    flags: Vec<String>,
 }
 
 /// The target folder of these builds, in that of the checkout.
@@ -178,9 +183,8 @@ impl Build {
             command.arg("-Zbuild-std=std,panic_abort");
         }
         command.args(["--target", self.target]);
-        if let Some(folder) = &self.libraries {
-            let flags = [format!("-Lnative={}", folder.display())];
-            command.arg("--config").arg(format!("target.{}.rustflags={flags:?}", self.target));
+        if !self.flags.is_empty() {
+            command.arg("--config").arg(format!("target.{}.rustflags={:?}", self.target, self.flags));
         }
         let tools = PLATFORMS_VENV.python(door).parent().map(ToOwned::to_owned);
         let path = std::env::var_os("PATH").unwrap_or_default();

@@ -81,7 +81,7 @@ pub(crate) const DIST: Venv = Venv {
 pub(crate) const PLATFORMS_VENV: Venv = Venv {
     folder: "venv-platforms",
     requirements: "xtask/platforms/requirements.txt",
-    what: "python3 with zig and cargo-zigbuild",
+    what: "python3 with zig, cargo-zigbuild and wasmtime",
 };
 
 /// The environment that builds the site.

@@ -1,12 +1,12 @@
-//! How the tests of another platform's programs run here: by qemu, by Wine, or by the processor
-//! itself. zig links them.
+//! How the tests of another platform's programs run here: by qemu, by Wine, by wasmtime, or by the
+//! processor itself. zig links them.
 
 use std::process::Command;
 
 use anyhow::Result;
 
 use super::packages::{qemu, unpack};
-use super::{Build, windows};
+use super::{Build, wasi, windows};
 use crate::provision::PLATFORMS_VENV;
 use crate::run::Run;
 
@@ -19,12 +19,15 @@ pub(crate) enum Machine {
     Here,
     /// Windows, as Wine has it.
     Wine,
+    /// WebAssembly with WASI, as wasmtime has them.
+    Wasmtime,
 }
 
 pub(super) const AARCH64: Machine = gnu("arm64", "aarch64");
 pub(super) const S390X: Machine = gnu("s390x", "s390x");
 pub(super) const I686: Machine = Machine::Here;
 pub(super) const WINDOWS: Machine = Machine::Wine;
+pub(super) const WASI: Machine = Machine::Wasmtime;
 
 /// A processor whose Linux has nothing special in its names.
 const fn gnu(package: &'static str, processor: &'static str) -> Machine {
@@ -68,6 +71,7 @@ impl Machine {
         let (runner, target) = match self {
             Self::Here => return Ok(Vec::new()),
             Self::Wine => return windows::runner(run, test),
+            Self::Wasmtime => return Ok(wasi::runner(run.door)),
             Self::Qemu { package, processor, system } => {
                 let libraries = ["libc6", "libgcc-s1"].map(|name| format!("{name}-{package}-cross"));
                 let qemu = qemu(run, processor)?;

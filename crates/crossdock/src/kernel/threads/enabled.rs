@@ -120,6 +120,7 @@ mod tests {
         assert_eq!(ran.into_inner(), 400);
     }
 
+    #[cfg(panic = "unwind")]
     #[test]
     fn a_panic_of_any_part_reaches_the_caller_when_no_thread_works_any_more() {
         for bad in [0, 7, 99] {

@@ -1,5 +1,8 @@
 //! Tests of the cache of mapped blocks.
 
+// The others map no memory, and their pools have no cache.
+#![cfg(any(unix, windows))]
+
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
