@@ -1,5 +1,6 @@
 //! Columns of equal length.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
@@ -151,6 +152,14 @@ impl RecordBatch {
     /// The columns, in the order of the fields. O(1) each.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = Result<Column>> {
         (0..self.columns.len()).map(|index| self.column(index))
+    }
+
+    /// As [`RecordBatch::columns`], without a new handle where a column has no other rows.
+    pub(crate) fn columns_in_place(&self) -> impl Iterator<Item = Result<Cow<'_, Column>>> {
+        self.columns.iter().map(|column| match column.len() == self.len {
+            true => Ok(Cow::Borrowed(column)),
+            false => column.slice(self.offset..self.offset + self.len).map(Cow::Owned),
+        })
     }
 
     /// Some of the rows. O(1).

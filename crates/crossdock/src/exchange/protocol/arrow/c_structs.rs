@@ -1,6 +1,7 @@
 //! The C structs of exported columns, and the functions that release them.
 
 use core::ffi::{c_char, c_void};
+use std::mem::{self, ManuallyDrop};
 use std::ptr;
 use std::sync::Arc;
 
@@ -13,25 +14,25 @@ use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::memory::Lease;
 use crate::table::TableLease;
 
-/// A schema to export, with everything that its struct will refer to.
+/// What the struct of a schema refers to, but its children.
 #[derive(Default)]
-pub(super) struct NewSchema {
+pub(super) struct SchemaParts {
     pub(super) text: SchemaText,
     pub(super) metadata: Option<Box<[u8]>>,
     pub(super) flags: i64,
-    pub(super) children: Vec<NewSchema>,
-    pub(super) dictionary: Option<Box<NewSchema>>,
 }
 
-/// The format and the name of a schema, each ended by NUL, in one allocation.
+/// The format and the name of a schema, each ended by NUL, that of most without an allocation.
 ///
 /// # Invariants
 ///
 /// 1. There is a NUL before byte `name`, and one at the end; before a body is made, the default is
 ///    replaced.
+/// 2. The bytes are `long`, or, if it is empty, the first of `short`.
 #[derive(Default)]
 pub(super) struct SchemaText {
-    bytes: Box<[u8]>,
+    short: [u8; 32],
+    long: Box<[u8]>,
     name: usize,
 }
 
@@ -49,31 +50,85 @@ impl SchemaText {
 
     /// Text without a NUL.
     fn of(format: &[u8], name: &[u8]) -> Self {
-        // SchemaText 1: the two NULs.
-        Self { bytes: [format, b"\0", name, b"\0"].concat().into(), name: format.len() + 1 }
+        let mut text = Self { name: format.len() + 1, ..Self::default() };
+        // SchemaText 1: the two NULs, of which a short text has the rest of the zeros.
+        match text.short.get_mut(..format.len() + name.len() + 2) {
+            Some(short) => {
+                short[..format.len()].copy_from_slice(format);
+                short[format.len() + 1..][..name.len()].copy_from_slice(name);
+            }
+            None => text.long = [format, b"\0", name, b"\0"].concat().into(),
+        }
+        text
+    }
+
+    fn bytes(&self) -> &[u8] {
+        if self.long.is_empty() { &self.short } else { &self.long }
     }
 
     fn format(&self) -> *const c_char {
-        self.bytes.as_ptr().cast()
+        self.bytes().as_ptr().cast()
     }
 
     fn name(&self) -> *const c_char {
-        self.bytes[self.name..].as_ptr().cast()
+        self.bytes()[self.name..].as_ptr().cast()
     }
 }
 
-/// A column to export, with everything that its struct will refer to.
+/// What the struct of a column refers to, but its children.
 #[derive(Default)]
-pub(super) struct NewArray {
+pub(super) struct ArrayParts {
     pub(super) len: usize,
     /// The number of nulls; `None` if not counted.
     pub(super) null_count: Option<usize>,
     pub(super) offset: usize,
-    /// The addresses of the buffers, which `keep` keeps alive and constant.
-    pub(super) buffers: Vec<*const c_void>,
-    pub(super) children: Vec<NewArray>,
-    pub(super) dictionary: Option<Box<NewArray>>,
+    /// What `keep` keeps alive and constant.
+    pub(super) buffers: BufferAddresses,
     pub(super) keep: ColumnOwners,
+}
+
+/// The addresses of a column's buffers, those of most columns without an allocation.
+///
+/// # Invariants
+///
+/// 1. `many` has all of them, or is empty; then the first `len` of `few` are all.
+pub(super) struct BufferAddresses {
+    few: [*const c_void; 3],
+    many: Vec<*const c_void>,
+    len: usize,
+}
+
+impl Default for BufferAddresses {
+    fn default() -> Self {
+        Self { few: [ptr::null(); 3], many: Vec::new(), len: 0 }
+    }
+}
+
+impl BufferAddresses {
+    pub(super) fn push(&mut self, address: *const c_void) {
+        match self.few.get_mut(self.len) {
+            Some(few) => *few = address,
+            None => {
+                if self.many.is_empty() {
+                    self.many.extend(self.few);
+                }
+                self.many.push(address);
+            }
+        }
+        self.len += 1;
+    }
+
+    pub(super) fn as_mut_slice(&mut self) -> &mut [*const c_void] {
+        if self.many.is_empty() { &mut self.few[..self.len] } else { &mut self.many }
+    }
+}
+
+impl FromIterator<*const c_void> for BufferAddresses {
+    fn from_iter<I: IntoIterator<Item = *const c_void>>(addresses: I) -> Self {
+        let mut list = Self::default();
+        addresses.into_iter().for_each(|address| list.push(address));
+        list
+    }
 }
 
 /// What keeps the memory of a column alive and constant until it is released.
@@ -93,20 +148,69 @@ pub(super) struct ColumnOwners {
     pub(super) event: Option<Box<SyncEvent>>,
 }
 
+/// One of the two C structs.
+pub(super) trait CStruct {
+    /// Releases the struct, unless it was released, or moved elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// 1. The struct was made in this file, and no other code uses it.
+    unsafe fn release(&mut self);
+}
+
+impl CStruct for ArrowSchema {
+    unsafe fn release(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: clause 1 of `# Safety`, which is what the function's own clauses require.
+            unsafe { release(self) }
+        }
+    }
+}
+
+impl CStruct for ArrowArray {
+    unsafe fn release(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: clause 1 of `# Safety`, which is what the function's own clauses require.
+            unsafe { release(self) }
+        }
+    }
+}
+
+/// A struct that was made here and has no consumer yet. Dropping it releases it.
+///
+/// # Invariants
+///
+/// 1. The struct was made in this file, was not released, and no other code uses it.
+#[repr(transparent)]
+pub(super) struct Unsent<S: CStruct>(S);
+
+impl<S: CStruct> Unsent<S> {
+    /// The struct, which the caller or its consumer releases.
+    pub(super) fn send(self) -> S {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: `this` is initialised and is neither dropped nor used afterwards.
+        unsafe { ptr::read(&raw const this.0) }
+    }
+}
+
+impl<S: CStruct> Drop for Unsent<S> {
+    fn drop(&mut self) {
+        // SAFETY: clause 1 is Unsent 1.
+        unsafe { self.0.release() }
+    }
+}
+
 /// The `private_data` of an exported schema: what it refers to.
 ///
 /// # Invariants
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_schema`], wherever that
 ///    struct is moved.
-/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer
-///    or by [`release_schema`] of the parent.
 struct SchemaBody {
     // Owned here for the pointers to them in the struct.
-    _text: SchemaText,
-    _metadata: Option<Box<[u8]>>,
-    children: ChildStructs<ArrowSchema>,
-    dictionary: ChildStructs<ArrowSchema>,
+    text: SchemaText,
+    metadata: Option<Box<[u8]>>,
+    below: StructsBelow<ArrowSchema>,
 }
 
 /// The `private_data` of an exported column: what it refers to.
@@ -115,148 +219,140 @@ struct SchemaBody {
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_array`], wherever that
 ///    struct is moved.
-/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer
-///    or by [`release_array`] of the parent.
 struct ArrayBody {
-    buffers: Box<[*const c_void]>,
-    children: ChildStructs<ArrowArray>,
-    dictionary: ChildStructs<ArrowArray>,
+    buffers: BufferAddresses,
+    below: StructsBelow<ArrowArray>,
     _keep: ColumnOwners,
 }
 
-/// The structs below another one, in one allocation, and the pointers to them that C requires.
+/// The structs below another one, in one allocation, a dictionary last, and the pointers to them
+/// that C requires. Dropping it releases those that the consumer has not moved elsewhere.
 ///
 /// # Invariants
 ///
-/// 1. `structs` comes from a box, which only the drop frees. The consumer has pointers into it
-///    until the parent is released.
+/// 1. `structs` comes from a box of [`Unsent`], which only the drop frees. The consumer has
+///    pointers into it until the parent is released.
 /// 2. `pointers` are those of its elements.
-struct ChildStructs<S> {
-    structs: *mut [S],
+struct StructsBelow<S: CStruct> {
+    structs: *mut [Unsent<S>],
     pointers: Box<[*mut S]>,
+    has_dictionary: bool,
 }
 
-impl<S> ChildStructs<S> {
-    fn new(structs: impl Iterator<Item = S>) -> Self {
-        let structs: *mut [S] = Box::into_raw(structs.collect());
+impl<S: CStruct> StructsBelow<S> {
+    fn new(structs: Vec<Unsent<S>>, has_dictionary: bool) -> Self {
+        let structs = Box::into_raw(structs.into_boxed_slice());
         let first = structs.cast::<S>();
-        // ChildStructs 2: as many pointers as elements.
-        Self { structs, pointers: (0..structs.len()).map(|k| first.wrapping_add(k)).collect() }
+        // StructsBelow 2: as many pointers as elements.
+        let pointers = (0..structs.len()).map(|k| first.wrapping_add(k)).collect();
+        Self { structs, pointers, has_dictionary }
     }
 
-    /// The pointers, for the C struct; null if there are none.
-    fn as_ptr(&mut self) -> *mut *mut S {
-        if self.pointers.is_empty() { ptr::null_mut() } else { self.pointers.as_mut_ptr() }
+    fn child_count(&self) -> usize {
+        self.pointers.len() - usize::from(self.has_dictionary)
     }
 
-    /// The pointer to the only one; null if there is none.
-    fn only(&self) -> *mut S {
-        self.pointers.first().copied().unwrap_or(ptr::null_mut())
+    /// The pointers to the children, for the C struct; null if there are none.
+    fn children(&mut self) -> *mut *mut S {
+        if self.child_count() == 0 { ptr::null_mut() } else { self.pointers.as_mut_ptr() }
+    }
+
+    /// The pointer to the dictionary; null if there is none.
+    fn dictionary(&self) -> *mut S {
+        match self.pointers.last() {
+            Some(&last) if self.has_dictionary => last,
+            _ => ptr::null_mut(),
+        }
     }
 }
 
-impl<S> Drop for ChildStructs<S> {
+impl<S: CStruct> Drop for StructsBelow<S> {
     fn drop(&mut self) {
-        // SAFETY: ChildStructs 1: a box that only this drop frees; it has no destructor that reads
-        // what the structs refer to.
+        // SAFETY: StructsBelow 1: a box that only this drop frees. The consumer uses the structs no
+        // longer, since it releases the parent; one that it moved elsewhere has no `release`.
         drop(unsafe { Box::from_raw(self.structs) });
     }
 }
 
 /// A column as a pair of C structs, each of which owns what it refers to.
 pub(super) fn lend(column: ArrayColumn, flags: i64) -> (ArrowSchema, ArrowArray) {
-    let (schema, array) = parts(column, flags);
-    (schema.into_struct(), array.into_struct())
+    let (schema, array) = pair(column, flags);
+    (schema.send(), array.send())
 }
 
-fn parts(column: ArrayColumn, flags: i64) -> (NewSchema, NewArray) {
+fn pair(column: ArrayColumn, flags: i64) -> (Unsent<ArrowSchema>, Unsent<ArrowArray>) {
     let ArrayColumn { format, name, extension, len, nulls, event, body } = column;
     let bitmap = nulls.as_ref().map_or(ptr::null(), |nulls| nulls.bits.as_ptr().cast());
     let flags = if nulls.is_some() { NULLABLE } else { flags };
-    let (buffers, children, lease) = match body {
-        Body::Values { data, lease } => (vec![bitmap, data.cast()], vec![], Some(lease)),
+    let (data, children, lease) = match body {
+        Body::Values { data, lease } => (Some(data.cast()), vec![], Some(lease)),
         // There are no nulls; but consumers that compare types mark the items of tensors as
         // nullable.
-        Body::List(item) => (vec![bitmap], vec![parts(*item, NULLABLE)], None),
-        Body::Struct(columns) => {
-            (vec![bitmap], columns.into_iter().map(|column| parts(column, 0)).collect(), None)
-        }
+        Body::List(item) => (None, vec![pair(*item, NULLABLE)], None),
+        Body::Struct(columns) => (None, columns.into_iter().map(|column| pair(column, 0)).collect(), None),
     };
-    let (schemas, arrays) = children.into_iter().unzip();
+    let (schemas, arrays): (Vec<_>, Vec<_>) = children.into_iter().unzip();
     let metadata = extension.as_ref().map(Extension::encode);
     let text = SchemaText::of(format.as_bytes(), name.as_bytes());
-    let schema = NewSchema { text, metadata, flags, children: schemas, dictionary: None };
+    let schema = SchemaParts { text, metadata, flags }.over(schemas, false);
     let null_count = Some(nulls.as_ref().map_or(0, |nulls| nulls.count));
     let bits = nulls.map(|nulls| nulls.bits);
     let keep = ColumnOwners { lease, bits, event, ..ColumnOwners::default() };
-    (schema, NewArray { len, null_count, buffers, children: arrays, keep, ..NewArray::default() })
+    let buffers = [bitmap].into_iter().chain(data).collect();
+    let array = ArrayParts { len, null_count, buffers, keep, ..ArrayParts::default() };
+    (schema, array.over(arrays, false))
 }
 
-impl NewSchema {
-    /// The struct, which owns the parts.
-    pub(super) fn into_struct(self) -> ArrowSchema {
-        let Self { text, metadata, flags, children, dictionary } = self;
-        let schema = ArrowSchema {
+impl SchemaParts {
+    /// The struct, which owns the parts and the structs below it: the children, then the dictionary
+    /// if there is one.
+    pub(super) fn over(self, below: Vec<Unsent<ArrowSchema>>, has_dictionary: bool) -> Unsent<ArrowSchema> {
+        let Self { text, metadata, flags } = self;
+        let below = StructsBelow::new(below, has_dictionary);
+        let body = Box::into_raw(Box::new(SchemaBody { text, metadata, below }));
+        // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
+        // exists. The pointers are those into its final place.
+        let SchemaBody { text, metadata, below } = unsafe { &mut *body };
+        // Unsent 1: a new struct.
+        Unsent(ArrowSchema {
             format: text.format(),
             name: text.name(),
             metadata: metadata.as_ref().map_or(ptr::null(), |bytes| bytes.as_ptr().cast()),
             flags,
-            n_children: children.len() as i64,
+            n_children: below.child_count() as i64,
+            children: below.children(),
+            dictionary: below.dictionary(),
             release: Some(release_schema),
-            ..ArrowSchema::empty()
-        };
-        let children = ChildStructs::new(children.into_iter().map(Self::into_struct));
-        let dictionary = ChildStructs::new(dictionary.into_iter().map(|values| values.into_struct()));
-        let body = SchemaBody { _text: text, _metadata: metadata, children, dictionary };
-        with_schema_body(schema, body)
+            private_data: body.cast(),
+        })
     }
 }
 
-impl NewArray {
-    /// The struct, which owns the parts.
-    pub(super) fn into_struct(self) -> ArrowArray {
-        let array = ArrowArray {
-            length: self.len as i64,
-            null_count: self.null_count.map_or(-1, |count| count as i64),
-            offset: self.offset as i64,
-            n_buffers: self.buffers.len() as i64,
-            n_children: self.children.len() as i64,
+impl ArrayParts {
+    /// The struct, which owns the parts and the structs below it: the children, then the dictionary
+    /// if there is one.
+    pub(super) fn over(self, below: Vec<Unsent<ArrowArray>>, has_dictionary: bool) -> Unsent<ArrowArray> {
+        let Self { len, null_count, offset, buffers, keep } = self;
+        let below = StructsBelow::new(below, has_dictionary);
+        let body = Box::into_raw(Box::new(ArrayBody { buffers, below, _keep: keep }));
+        // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
+        // exists. The pointers are those into its final place.
+        let ArrayBody { buffers, below, .. } = unsafe { &mut *body };
+        let buffers = buffers.as_mut_slice();
+        // Unsent 1: a new struct.
+        Unsent(ArrowArray {
+            length: len as i64,
+            null_count: null_count.map_or(-1, |count| count as i64),
+            offset: offset as i64,
+            n_buffers: buffers.len() as i64,
+            n_children: below.child_count() as i64,
+            buffers: buffers.as_mut_ptr(),
+            children: below.children(),
+            dictionary: below.dictionary(),
             release: Some(release_array),
-            ..ArrowArray::empty()
-        };
-        let body = ArrayBody {
-            buffers: self.buffers.into(),
-            children: ChildStructs::new(self.children.into_iter().map(Self::into_struct)),
-            dictionary: ChildStructs::new(self.dictionary.into_iter().map(|values| values.into_struct())),
-            _keep: self.keep,
-        };
-        with_array_body(array, body)
+            private_data: body.cast(),
+        })
     }
-}
-
-/// Takes the pointers into a body once it is in its final place.
-fn with_schema_body(mut schema: ArrowSchema, body: SchemaBody) -> ArrowSchema {
-    let body = Box::into_raw(Box::new(body));
-    // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
-    // exists.
-    let SchemaBody { children, dictionary, .. } = unsafe { &mut *body };
-    schema.dictionary = dictionary.only();
-    schema.children = children.as_ptr();
-    schema.private_data = body.cast();
-    schema
-}
-
-/// Takes the pointers into a body once it is in its final place.
-fn with_array_body(mut array: ArrowArray, body: ArrayBody) -> ArrowArray {
-    let body = Box::into_raw(Box::new(body));
-    // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
-    // exists.
-    let ArrayBody { buffers, children, dictionary, .. } = unsafe { &mut *body };
-    array.dictionary = dictionary.only();
-    array.buffers = buffers.as_mut_ptr();
-    array.children = children.as_ptr();
-    array.private_data = body.cast();
-    array
 }
 
 /// Frees what a schema refers to. Does not unwind: none of the destructors panics.
@@ -273,20 +369,10 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     if schema.release.take().is_none() {
         return;
     }
+    let body = mem::replace(&mut schema.private_data, ptr::null_mut());
     // SAFETY: SchemaBody 1: the struct was not released before (`release` was set, checked above),
-    // so `private_data` is its own box.
-    let body = unsafe { Box::from_raw(schema.private_data.cast::<SchemaBody>()) };
-    schema.private_data = ptr::null_mut();
-    for &child in body.children.pointers.iter().chain(&body.dictionary.pointers) {
-        // SAFETY: ChildStructs 1 and 2: the struct lives until `body` is dropped, and the consumer
-        // uses it no longer, since it releases the parent.
-        let child = unsafe { &mut *child };
-        if let Some(release) = child.release {
-            // SAFETY: SchemaBody 2: `release` is set, so the struct was neither moved away nor
-            // released, and it is released with its parent.
-            unsafe { release(child) };
-        }
-    }
+    // so `private_data` was its own box.
+    drop(unsafe { Box::from_raw(body.cast::<SchemaBody>()) });
 }
 
 /// Releases a column, and with the last lease the memory. Neither unwinds: panics of owners are
@@ -304,18 +390,42 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     if array.release.take().is_none() {
         return;
     }
+    let body = mem::replace(&mut array.private_data, ptr::null_mut());
     // SAFETY: ArrayBody 1: the struct was not released before (`release` was set, checked above),
-    // so `private_data` is its own box.
-    let body = unsafe { Box::from_raw(array.private_data.cast::<ArrayBody>()) };
-    array.private_data = ptr::null_mut();
-    for &child in body.children.pointers.iter().chain(&body.dictionary.pointers) {
-        // SAFETY: ChildStructs 1 and 2: the struct lives until `body` is dropped, and the consumer
-        // uses it no longer, since it releases the parent.
-        let child = unsafe { &mut *child };
-        if let Some(release) = child.release {
-            // SAFETY: ArrayBody 2: `release` is set, so the struct was neither moved away nor
-            // released, and it is released with its parent.
-            unsafe { release(child) };
+    // so `private_data` was its own box.
+    drop(unsafe { Box::from_raw(body.cast::<ArrayBody>()) });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    #[test]
+    fn text_of_any_length_is_read_back() {
+        for len in 0..70 {
+            let (format, name) = ("f".repeat(len / 2), "n".repeat(len - len / 2));
+            let schema =
+                SchemaParts { text: SchemaText::new(&format, &name).unwrap(), ..SchemaParts::default() };
+            let schema = schema.over(vec![], false);
+            for (text, expected) in [(schema.0.format, format), (schema.0.name, name)] {
+                // SAFETY: both texts end with NUL and live until `schema` is dropped.
+                assert_eq!(unsafe { CStr::from_ptr(text) }.to_str().unwrap(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_buffers_has_the_addresses_in_order() {
+        for count in 0..9 {
+            let addresses: Vec<_> = (1..=count).map(ptr::without_provenance).collect();
+            let array = ArrayParts { buffers: addresses.iter().copied().collect(), ..ArrayParts::default() };
+            let array = array.over(vec![], false);
+            assert_eq!(array.0.n_buffers, count as i64);
+            // SAFETY: the struct has this many buffers and lives until the end of the loop.
+            let found = unsafe { std::slice::from_raw_parts(array.0.buffers, count) };
+            assert_eq!(found, addresses);
         }
     }
 }

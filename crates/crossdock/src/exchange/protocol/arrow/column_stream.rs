@@ -4,8 +4,8 @@ use std::vec;
 
 use crate::error::Result;
 use crate::error::advice::Words;
-use crate::exchange::protocol::arrow::abi::ArrowSchema;
-use crate::exchange::protocol::arrow::c_structs::NewArray;
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
+use crate::exchange::protocol::arrow::c_structs::Unsent;
 use crate::exchange::protocol::arrow::foreign::ForeignStruct;
 use crate::exchange::protocol::arrow::stream::{next_array, schema_struct, streaming};
 use crate::exchange::protocol::arrow::stream_abi::{ArrowArrayStream, ArrowDeviceArrayStream};
@@ -98,7 +98,7 @@ impl StreamSource for ColumnChunks {
         export_field(&self.field)
     }
 
-    fn next(&mut self, on_device: bool) -> Result<Option<(NewArray, Place)>> {
+    fn next(&mut self, on_device: bool) -> Result<Option<(Unsent<ArrowArray>, Place)>> {
         let Some(chunk) = self.chunks.next() else { return Ok(None) };
         let place = if on_device { place_of([&chunk])? } else { Place::CPU };
         Ok(Some((new_column(&self.field, &chunk, on_device)?, place)))

@@ -9,7 +9,7 @@ use crate::array::DArray;
 use crate::element::DType;
 use crate::error::{Advice, Explanation};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
-use crate::exchange::protocol::arrow::c_structs::{NewArray, NewSchema, lend};
+use crate::exchange::protocol::arrow::c_structs::{Unsent, lend};
 use crate::exchange::protocol::arrow::column::{
     ArrayColumn, SplitArray, TERMS, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
 };
@@ -293,18 +293,17 @@ unsafe impl<A: ExportedStruct> Sync for Exported<A> {}
 
 impl Exported<ArrowArray> {
     /// Both structs of a table's column.
-    pub(super) fn of_column(schema: NewSchema, array: NewArray) -> Self {
-        // Exported 1: `into_struct` creates both structs.
-        let (schema, array) = (schema.into_struct(), array.into_struct());
-        Self { schema, array, copied: Copied::NOTHING }
+    pub(super) fn of_column(schema: Unsent<ArrowSchema>, array: Unsent<ArrowArray>) -> Self {
+        // Exported 1: both structs are new.
+        Self { schema: schema.send(), array: array.send(), copied: Copied::NOTHING }
     }
 }
 
 impl Exported<ArrowDeviceArray> {
     /// Both structs of a table's column on a device.
-    pub(super) fn of_device_column(schema: NewSchema, array: ArrowDeviceArray) -> Self {
-        // Exported 1: `into_struct` creates both structs.
-        Self { schema: schema.into_struct(), array, copied: Copied::NOTHING }
+    pub(super) fn of_device_column(schema: Unsent<ArrowSchema>, array: ArrowDeviceArray) -> Self {
+        // Exported 1: both structs are new.
+        Self { schema: schema.send(), array, copied: Copied::NOTHING }
     }
 }
 

@@ -158,7 +158,7 @@ pub(super) fn place_of<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Res
 pub fn export_device_column(field: &Field, column: &Column) -> Result<Exported<ArrowDeviceArray>> {
     let schema = new_schema(field).map_err(exporting)?;
     let place = place_of([column]).map_err(exporting)?;
-    Ok(Exported::of_device_column(schema, on_place(new_column(field, column, true)?.into_struct(), place)))
+    Ok(Exported::of_device_column(schema, on_place(new_column(field, column, true)?.send(), place)))
 }
 
 /// As [`export_batch`](super::export_batch), by the C Device interface. It waits for work in
@@ -170,6 +170,6 @@ pub fn export_device_column(field: &Field, column: &Column) -> Result<Exported<A
 pub fn export_device_batch(batch: &RecordBatch) -> Result<Exported<ArrowDeviceArray>> {
     let schema = as_struct(batch.schema()).and_then(|field| new_schema(&field)).map_err(exporting)?;
     let place = place_of(batch.named_columns().map(|(_, column)| column)).map_err(exporting)?;
-    let array = new_batch(batch, true).map_err(exporting)?.into_struct();
+    let array = new_batch(batch, true).map_err(exporting)?.send();
     Ok(Exported::of_device_column(schema, on_place(array, place)))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::buffer::{Bitmap, Buffer};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowArray;
-use crate::exchange::protocol::arrow::c_structs::{ColumnOwners, NewArray};
+use crate::exchange::protocol::arrow::c_structs::{ArrayParts, BufferAddresses, ColumnOwners, Unsent};
 use crate::exchange::protocol::arrow::export::Exported;
 use crate::exchange::protocol::arrow::table_schema::{as_struct, new_schema};
 use crate::memory::{LeaseKind, Protocols};
@@ -49,8 +49,8 @@ pub fn export_column(field: &Field, column: &Column) -> Result<Exported<ArrowArr
     Ok(Exported::of_column(schema, new_column(field, column, false)?))
 }
 
-/// The parts of an exported column, of any device if `on_device`.
-pub(super) fn new_column(field: &Field, column: &Column, on_device: bool) -> Result<NewArray> {
+/// The struct of an exported column, of any device if `on_device`.
+pub(super) fn new_column(field: &Field, column: &Column, on_device: bool) -> Result<Unsent<ArrowArray>> {
     if field.column_type() != column.column_type() {
         let (wanted, found) = (field.column_type(), column.column_type());
         let text = format!("column {:?} is of type {found}, but its field requires {wanted}", field.name());
@@ -89,8 +89,8 @@ pub fn export_batch(batch: &RecordBatch) -> Result<Exported<ArrowArray>> {
     Ok(Exported::of_column(schema, new_batch(batch, false).map_err(exporting)?))
 }
 
-/// The parts of an exported batch, of any device if `on_device`.
-pub(super) fn new_batch(batch: &RecordBatch, on_device: bool) -> Result<NewArray> {
+/// The struct of an exported batch, of any device if `on_device`.
+pub(super) fn new_batch(batch: &RecordBatch, on_device: bool) -> Result<Unsent<ArrowArray>> {
     let leases = match on_device {
         true => TableLease::on_any_device(batch.named_columns())?,
         false => batch.lease(LeaseKind::Read)?,
@@ -100,32 +100,27 @@ pub(super) fn new_batch(batch: &RecordBatch, on_device: bool) -> Result<NewArray
     // With room for all: a fallible `collect` does not know their number, and moves them as it
     // grows.
     let mut children = Vec::with_capacity(batch.schema().fields().len());
-    for column in batch.columns() {
-        children.push(new_array(&column?, &leases));
+    for column in batch.columns_in_place() {
+        children.push(new_array(&*column?, &leases));
     }
-    Ok(NewArray {
-        len: batch.len(),
-        null_count: Some(0),
-        buffers: vec![ptr::null()],
-        children,
-        ..NewArray::default()
-    })
+    let buffers = [ptr::null()].into_iter().collect();
+    let parts = ArrayParts { len: batch.len(), null_count: Some(0), buffers, ..ArrayParts::default() };
+    Ok(parts.over(children, false))
 }
 
-/// The parts of an exported column, which `leases` covers.
-fn new_array(column: &Column, leases: &Arc<TableLease>) -> NewArray {
+/// The struct of an exported column, which `leases` covers.
+fn new_array(column: &Column, leases: &Arc<TableLease>) -> Unsent<ArrowArray> {
     let ty = column.column_type();
     let address = |buffer: &Buffer| buffer.as_ptr().cast::<c_void>();
-    let more = usize::from(ty.has_validity()) + usize::from(matches!(ty.storage(), Storage::Views(_)));
-    let mut buffers = Vec::with_capacity(column.buffers().len() + more);
+    let mut buffers = BufferAddresses::default();
     if ty.has_validity() {
         buffers.push(column.validity().map_or(ptr::null(), |bits| address(bits.buffer())));
     }
-    buffers.extend(column.buffers().iter().map(address));
+    column.buffers().iter().for_each(|buffer| buffers.push(address(buffer)));
     let mut sizes: Box<[i64]> = Box::default();
     match ty.storage() {
         Storage::Bytes(..) | Storage::List(_) if column.is_empty() => {
-            buffers[1] = ptr::from_ref(&NO_OFFSETS).cast();
+            buffers.as_mut_slice()[1] = ptr::from_ref(&NO_OFFSETS).cast();
         }
         Storage::Views(_) => {
             sizes = column.buffers()[1..].iter().map(|buffer| buffer.nbytes() as i64).collect();
@@ -140,15 +135,18 @@ fn new_array(column: &Column, leases: &Arc<TableLease>) -> NewArray {
         None => Some(0),
     };
     debug_assert!(column.validity().map(Bitmap::start).is_none_or(|start| start == column.offset()));
-    NewArray {
+    let parts = ArrayParts {
         len: column.len(),
         null_count,
         offset: if column.is_empty() { 0 } else { column.offset() },
         buffers,
-        children: column.children().iter().map(|child| new_array(child, leases)).collect(),
-        dictionary: column.dictionary().map(|values| Box::new(new_array(values, leases))),
         keep: ColumnOwners { leases: Some(leases.clone()), sizes, ..ColumnOwners::default() },
-    }
+    };
+    let below = column.children().iter().chain(column.dictionary());
+    let mut structs =
+        Vec::with_capacity(column.children().len() + usize::from(column.dictionary().is_some()));
+    below.for_each(|column| structs.push(new_array(column, leases)));
+    parts.over(structs, column.dictionary().is_some())
 }
 
 #[cold]

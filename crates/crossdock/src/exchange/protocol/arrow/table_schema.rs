@@ -4,7 +4,7 @@ use crate::element::dialect::arrow::BOOL8;
 use crate::element::{DType, MAX_DEPTH};
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowSchema, DICTIONARY_ORDERED, MAP_KEYS_SORTED, NULLABLE};
-use crate::exchange::protocol::arrow::c_structs::{NewSchema, SchemaText};
+use crate::exchange::protocol::arrow::c_structs::{SchemaParts, SchemaText, Unsent};
 use crate::exchange::protocol::arrow::column_format::{parse, print};
 use crate::exchange::protocol::arrow::field::{children, malformed, text, unsupported};
 use crate::exchange::protocol::arrow::foreign::ForeignStruct;
@@ -193,29 +193,31 @@ pub(super) fn field_of(
 /// `is_unsupported` for dtypes that Arrow does not have, and names with a NUL; `is_overflow` for
 /// metadata beyond 31 bits.
 pub fn export_field(field: &Field) -> Result<ArrowSchema> {
-    new_schema(field).map(NewSchema::into_struct)
+    new_schema(field).map(Unsent::send)
 }
 
-/// The parts of an exported schema.
-pub(super) fn new_schema(field: &Field) -> Result<NewSchema> {
+/// The struct of an exported schema.
+pub(super) fn new_schema(field: &Field) -> Result<Unsent<ArrowSchema>> {
     let ty = field.column_type();
     let named = |error: Error| error.within(format_args!("column {:?}", field.name()));
-    let (mut children, mut dictionary) = (Vec::new(), None);
-    if let ColumnType::Dictionary { values, .. } = ty {
-        dictionary = Some(Box::new(new_schema(values)?));
+    let mut below = Vec::new();
+    let has_dictionary = if let ColumnType::Dictionary { values, .. } = ty {
+        below.reserve_exact(1);
+        below.push(new_schema(values)?);
+        true
     } else {
-        children.reserve_exact(ty.fields().count());
+        below.reserve_exact(ty.fields().count());
         for field in ty.fields() {
-            children.push(new_schema(field)?);
+            below.push(new_schema(field)?);
         }
-    }
-    Ok(NewSchema {
+        false
+    };
+    let parts = SchemaParts {
         text: SchemaText::new(&print(ty).map_err(named)?, field.name()).map_err(named)?,
         metadata: encode(&with_extension(field)).map_err(named)?,
         flags: flags(field),
-        children,
-        dictionary,
-    })
+    };
+    Ok(parts.over(below, has_dictionary))
 }
 
 /// The flags of a schema.

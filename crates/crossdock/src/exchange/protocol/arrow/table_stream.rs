@@ -9,7 +9,7 @@ use std::ptr;
 use crate::error::advice::{Advice, Words};
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
-use crate::exchange::protocol::arrow::c_structs::NewArray;
+use crate::exchange::protocol::arrow::c_structs::Unsent;
 use crate::exchange::protocol::arrow::export::on_place;
 use crate::exchange::protocol::arrow::field::unsupported;
 use crate::exchange::protocol::arrow::foreign::{ForeignStruct, ReleasableStruct};
@@ -170,7 +170,7 @@ pub(super) trait StreamSource: Send {
     fn schema(&self) -> Result<ArrowSchema>;
 
     /// The next array and, if it is wanted, its place; `None` after the last.
-    fn next(&mut self, on_device: bool) -> Result<Option<(NewArray, Place)>>;
+    fn next(&mut self, on_device: bool) -> Result<Option<(Unsent<ArrowArray>, Place)>>;
 }
 
 impl StreamSource for Box<dyn RecordBatchReader + Send> {
@@ -178,7 +178,7 @@ impl StreamSource for Box<dyn RecordBatchReader + Send> {
         export_schema((**self).schema())
     }
 
-    fn next(&mut self, on_device: bool) -> Result<Option<(NewArray, Place)>> {
+    fn next(&mut self, on_device: bool) -> Result<Option<(Unsent<ArrowArray>, Place)>> {
         match self.next_batch()? {
             Some(batch) if batch.schema() == (**self).schema() => {
                 let columns = batch.named_columns().map(|(_, column)| column);
@@ -358,7 +358,7 @@ unsafe extern "C" fn get_schema<S: ExportedStream>(stream: *mut S, schema: *mut 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, array: *mut ArrowArray) -> c_int {
     let run = |body: &mut StreamBody| {
         let next = body.source.next(false)?;
-        let next = next.map_or_else(ArrowArray::empty, |(array, _)| array.into_struct());
+        let next = next.map_or_else(ArrowArray::empty, |(array, _)| array.send());
         // SAFETY: clause 2 of `# Safety`: `array` points to memory for a struct, of any content.
         unsafe { array.write(next) };
         Ok(())
@@ -380,7 +380,7 @@ unsafe extern "C" fn get_next_on_device(
 ) -> c_int {
     let run = |body: &mut StreamBody| {
         let next = match body.source.next(true)? {
-            Some((array, place)) if place.kind() == body.kind => on_place(array.into_struct(), place),
+            Some((array, place)) if place.kind() == body.kind => on_place(array.send(), place),
             Some((_, place)) => {
                 let text = format!("a batch is on {place}, in a stream of memory of kind {}", body.kind);
                 return Err(unsupported(text));
