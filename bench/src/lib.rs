@@ -108,8 +108,10 @@ fn main(args: &[&str]) -> Result {
     if let ["--resident", owner] = args {
         return memory::resident::child(owner);
     }
-    if args == [first_use::ARGUMENT] {
-        return first_use::child();
+    if let [argument] = args
+        && first_use::ARGUMENTS.contains(argument)
+    {
+        return first_use::child(argument);
     }
     if let ["--here", name] = args {
         let measure = measures().find(|measure| measure.name == *name).ok_or("there is no such table")?;
