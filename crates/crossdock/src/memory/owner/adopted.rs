@@ -83,6 +83,8 @@ where
 struct Forever;
 
 impl Keep for Forever {
+    const IS_LEAF: bool = true;
+
     unsafe fn free(self) {}
 }
 

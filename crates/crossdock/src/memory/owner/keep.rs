@@ -18,6 +18,10 @@ pub(crate) trait Keep: Send + 'static {
     /// Whether the region is a part of one that was divided.
     const IS_PART: bool = false;
 
+    /// Whether [`Keep::free`] never drops a handle or a lease of another allocation, so that a
+    /// release of it is never the middle of a chain.
+    const IS_LEAF: bool = false;
+
     /// Frees the region. A panic is caught; the block itself is freed all the same.
     ///
     /// # Safety
@@ -117,6 +121,11 @@ impl<K: Keep> OwnerBlock<K> {
     }
 
     unsafe fn release(header: NonNull<Header>) {
+        if K::IS_LEAF {
+            // SAFETY: clauses 1 and 2 of `free`: this is the one call for a header without holders
+            // (Header 2), which begins a block of this table's type.
+            return unsafe { Self::free(header) };
+        }
         // SAFETY: clauses 1 and 2 of `nested::release`: this is the one call for a header without
         // holders (Header 2), and those are the clauses of `free`, which catches a panic. Clause 3:
         // `new` sets only the word of the two.

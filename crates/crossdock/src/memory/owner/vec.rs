@@ -33,6 +33,8 @@ static OWNER: Owner = owner_of::<VecBlock>();
 unsafe impl Send for VecBlock {}
 
 impl Keep for VecBlock {
+    const IS_LEAF: bool = true;
+
     unsafe fn free(self) {
         if self.layout.size() != 0 {
             // SAFETY: VecBlock 1: a vector allocates its block from the global allocator with the
