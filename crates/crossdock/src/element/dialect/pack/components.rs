@@ -111,15 +111,16 @@ impl Components {
     fn parse_any(format: &[u8]) -> Result<(Self, usize), FormatError> {
         // `malloc` may return null for 0 bytes.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
-        let item_size = match components.push_letters(format) {
-            Some(item_size) => item_size,
-            None => {
-                components.len = 0;
-                // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
-                // template, and each component takes at least one byte.
-                walk(format, |component| unsafe { components.push(&component) })?
+        let (mut read, mut item_size) = components.push_letters(format);
+        if read < format.len() {
+            // What follows the last letter may belong to it.
+            if let Some(last) = components.pop() {
+                (read, item_size) = (read - 1, last.offset);
             }
-        };
+            // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
+            // template, and each component takes at least one byte.
+            item_size = walk(format, read, item_size, |component| unsafe { components.push(&component) })?;
+        }
         match components.as_slice() {
             [] => components = Self::NONE,
             [only] => {
@@ -132,20 +133,28 @@ impl Components {
         Ok((components, item_size))
     }
 
-    /// Pushes the components of a template that has letters of numbers only, as most have, and
-    /// returns the size of an item. `None` for any other template: the components are void then.
+    /// Pushes the components of the letters of numbers with which a template begins; most have no
+    /// other bytes. Returns the number of these letters, and the end of the last.
     #[inline(always)]
-    fn push_letters(&mut self, format: &[u8]) -> Option<usize> {
+    fn push_letters(&mut self, format: &[u8]) -> (usize, usize) {
         let mut end = 0;
-        for &letter in format {
-            let scalar = SCALARS.get(usize::from(PLACES[usize::from(letter)]))?;
+        for (read, &letter) in format.iter().enumerate() {
+            let Some(scalar) = SCALARS.get(usize::from(PLACES[usize::from(letter)])) else {
+                return (read, end);
+            };
             // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
             // template, and this is one for each byte.
             unsafe { self.push(&Component { offset: end, ..*scalar }) };
             // The block has more bytes than the item, so this does not overflow.
             end += scalar.size;
         }
-        Some(end)
+        (format.len(), end)
+    }
+
+    fn pop(&mut self) -> Option<Component> {
+        let last = self.as_slice().last().copied()?;
+        self.len -= 1;
+        Some(last)
     }
 
     /// An empty block for `capacity` components; `None` if there is no memory.

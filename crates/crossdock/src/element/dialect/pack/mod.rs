@@ -82,7 +82,7 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, FormatError> {
-    parse::walk(format, found)
+    parse::walk(format, 0, 0, found)
 }
 
 /// The size of one item of a template in bytes. Allocates nothing.
@@ -99,5 +99,5 @@ pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, 
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn item_size(format: &[u8]) -> Result<usize, FormatError> {
-    parse::walk(format, |_| ())
+    parse::walk(format, 0, 0, |_| ())
 }

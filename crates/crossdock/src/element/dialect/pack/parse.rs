@@ -5,14 +5,21 @@ use crate::element::dialect::pack::component::{Component, MAX_ITEM_SIZE};
 use crate::element::dialect::pack::error::{Cause, FormatError};
 use crate::element::dialect::pack::letters::{Letter, LetterClass, LetterOrder, letter};
 
-/// Reads a template, passes each of its components to `found` in order, and returns the size of an
-/// item. On an error, components passed before are void.
+/// Reads a template from byte `at` on, where the item so far has `end` bytes, passes each further
+/// component to `found` in order, and returns the size of an item. The bytes before are letters of
+/// numbers. On an error, components passed before are void.
 #[inline(always)]
-pub(super) fn walk(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
+pub(super) fn walk(
+    format: &[u8],
+    mut at: usize,
+    mut end: usize,
+    mut found: impl FnMut(Component),
+) -> Result<usize, FormatError> {
+    // Such a template begins with no letter.
     let aligned = format.first() == Some(&b'|');
-    let mut at = usize::from(aligned);
-    // The last part, the end of the item after it, and the strictest alignment so far.
-    let (mut start, mut end, mut strictest) = (at, 0, 1);
+    at += usize::from(aligned);
+    // The last part, and the strictest alignment so far.
+    let (mut start, mut strictest) = (at, 1);
     while let Some(&byte) = format.get(at) {
         let letter = letter(byte);
         match letter.class {
