@@ -18,7 +18,7 @@ from ctypes import (
 from typing import Any
 
 #: A separate handle, so that the prototypes of other users stay unchanged.
-python = ctypes.PyDLL(None)
+python = ctypes.PyDLL("python", handle=ctypes.pythonapi._handle)
 
 
 class PyBuffer(Structure):
