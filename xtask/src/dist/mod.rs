@@ -23,6 +23,8 @@ pub(crate) mod suite;
 mod third_party;
 mod trials;
 mod wheels;
+mod windows;
+mod windows_python;
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -100,6 +102,12 @@ const KINDS: &[Kind] = &[
         tried: Some(macos::x86_64),
     },
     Kind {
+        name: "wheel-windows",
+        what: "the wheel for Windows on x86-64",
+        make: wheels::windows,
+        tried: Some(windows::x86_64),
+    },
+    Kind {
         name: "gem",
         what: "the gem that is built where it is installed",
         make: natives::gem,
@@ -139,12 +147,13 @@ const KINDS: &[Kind] = &[
 
 /// The platform of a wheel whose trial `docs/platforms.csv` records, and the state after it. (The
 /// one of this machine is tested by other suites.)
-const WHEELS: [(&str, &str, &str); 5] = [
+const WHEELS: [(&str, &str, &str); 6] = [
     ("wheel-aarch64", "aarch64-unknown-linux-gnu", platforms::INSTALLED),
     ("wheel-musl", "x86_64-unknown-linux-musl", platforms::INSTALLED),
     ("wheel-musl-aarch64", "aarch64-unknown-linux-musl", platforms::INSTALLED),
     ("wheel-macos-aarch64", "aarch64-apple-darwin", platforms::BUILT),
     ("wheel-macos", "x86_64-apple-darwin", platforms::BUILT),
+    ("wheel-windows", wheels::WINDOWS, platforms::INSTALLED),
 ];
 
 /// A kind that is made of another, which is made before it.
@@ -350,6 +359,13 @@ impl Dist {
         // has any, and the flag is refused.
         let startup: &[&str] = if target.ends_with("-musl") { &["-Clink-self-contained=no"] } else { &[] };
         self.prepare_with(command, &[startup, flags].concat());
+        if target.ends_with("-windows-gnu") {
+            // The compiler starts a program of mingw that makes import libraries.
+            let path = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH"));
+            let mut folders = std::env::split_paths(path.unwrap_or_default()).collect::<Vec<_>>();
+            folders.push(platforms::windows::tools(run)?);
+            command.env("PATH", std::env::join_paths(folders)?);
+        }
         Ok(())
     }
 

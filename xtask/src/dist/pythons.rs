@@ -16,11 +16,11 @@ use crate::provision::DIST;
 use crate::run::Run;
 
 /// CPython and its pip, unpacked.
-const PACKAGES: &str = "libpython3.11-stdlib,libstdc++6,python3-pip-whl,python3.11-minimal";
+pub(super) const PACKAGES: &str = "libpython3.11-stdlib,libstdc++6,python3-pip-whl,python3.11-minimal";
 
 /// An array of NumPy in place, CPython's own view of it, and a mapped file. (The README's program
 /// starts processes, which qemu does not do reliably for programs with threads.)
-const PROGRAM: &str = "\
+pub(super) const PROGRAM: &str = "\
 import crossdock, numpy as np, platform
 a = np.ones((2, 3))
 x = crossdock.asarray(a)
@@ -59,23 +59,28 @@ pub(super) fn musl(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 pub(super) fn musl_aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = musl_root(run, dist, "aarch64", "arm64")?;
     fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
-    let mut install = dist.door.command(
-        DIST.python(&dist.door),
-        "-m pip install --quiet --disable-pip-version-check --no-index --only-binary=:all: --python-version 3.11 \
-         --implementation cp --abi cp311 --abi abi3 --platform musllinux_1_2_aarch64 --find-links wheels \
-         --target packages crossdock numpy",
-    );
-    run.exec(install.current_dir(root.trial()))?;
+    installs(run, dist, &root.trial(), "musllinux_1_2_aarch64")?;
     let python = Python { root: &root, start: &["/qemu", "/python/bin/python3"], pip: BUNDLED };
     python.prints(run, dist, PROGRAM, PRINTED)
 }
 
-/// A NumPy whose wheels run with Debian's musl 1.2.3. Those of NumPy 2.2 and later contain
-/// relocations that musl knows since 1.2.4, and crash.
-const NUMPY: &str = "numpy==2.0.2";
+/// This machine's pip chooses among the wheels in a folder those for a platform, and installs them
+/// into the folder `packages` beside it.
+pub(super) fn installs(run: &mut Run<'_>, dist: &Dist, folder: &Path, platform: &str) -> Result<()> {
+    let mut install = dist.door.command(
+        DIST.python(&dist.door),
+        "-m pip install --quiet --disable-pip-version-check --no-index --only-binary=:all: --python-version 3.11 \
+         --implementation cp --abi cp311 --abi abi3 --find-links wheels --target packages crossdock numpy --platform",
+    );
+    run.exec(install.arg(platform).current_dir(folder))
+}
+
+/// A NumPy whose wheels run with Debian's musl 1.2.3 and Wine 8. Those of NumPy 2.2 and later
+/// contain relocations that musl knows since 1.2.4, and crash, and call what Wine lacks.
+pub(super) const NUMPY: &str = "numpy==2.0.2";
 
 /// The folder of the wheels, in `/trial`.
-const WHEELS: &str = "wheels";
+pub(super) const WHEELS: &str = "wheels";
 
 /// The pip in CPython's sources.
 const BUNDLED: &str = "python/lib/python3.11/ensurepip/_bundled";

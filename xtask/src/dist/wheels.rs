@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::{Dist, GLIBC, HOST, mounts, third_party};
+use crate::platforms;
 use crate::provision::DIST;
 use crate::run::Run;
 
@@ -17,6 +18,12 @@ const MUSLLINUX: &str = "musllinux_1_2";
 
 /// How the names of macOS's platforms end.
 const DARWIN: &str = "apple-darwin";
+
+pub(super) const WINDOWS: &str = "x86_64-pc-windows-gnu";
+
+/// The name that the extension exports. cargo-zigbuild drops the compiler's list of names, and
+/// without one the linker exports all, which are more than a library for Windows can have.
+const EXPORTS: &str = "EXPORTS\n    PyInit__crossdock\n";
 
 /// The standard library, built of its sources.
 const STD: &str = "-Zbuild-std=std,panic_abort";
@@ -63,6 +70,19 @@ pub(super) fn macos_x86_64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 /// CPython are found when the extension is loaded.
 fn for_macos(run: &mut Run<'_>, dist: &Dist, processor: &str) -> Result<()> {
     cross(run, dist, &format!("{processor}-{DARWIN}"), None, &["-Cstrip=none", "-Clink-arg=-s"])
+}
+
+/// maturin writes a list of exports for zig, which names the entry after the whole module,
+/// `PyInit_crossdock._crossdock`, and no function has that name. Where it cannot write the list, it
+/// warns and links without it, so a folder is at the path of that file.
+pub(super) fn windows(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let blocked = dist.build.join("maturin/crossdock._crossdock.def");
+    fs::create_dir_all(&blocked).with_context(|| format!("{} cannot be made", blocked.display()))?;
+    let list = dist.staging("wheel-windows")?.join("exports.def");
+    fs::write(&list, EXPORTS).with_context(|| format!("{} cannot be written", list.display()))?;
+    let empty = format!("-Lnative={}", platforms::windows::empty_libraries(&dist.door)?.display());
+    let list = format!("-Clink-arg={}", list.display());
+    cross(run, dist, WINDOWS, None, &["-Cstrip=none", "-Clink-arg=-s", &empty, &list])
 }
 
 /// An extension is loaded by the interpreter and its C library, and so is not linked statically.
@@ -128,8 +148,11 @@ pub(super) fn wheel(dist: &Dist, target: &str) -> Result<PathBuf> {
     let system = match rest {
         "unknown-linux-musl" => MUSLLINUX.to_owned(),
         DARWIN => "macosx_1".to_owned(),
+        _ if target == WINDOWS => "win".to_owned(),
         _ => manylinux(),
     };
+    // Windows has another word for the processor.
+    let processor = if target == WINDOWS { "amd64" } else { &*processor };
     dist.artefact(&format!("crossdock-{}-cp311-abi3-{system}", dist.version), &format!("_{processor}.whl"))
 }
 

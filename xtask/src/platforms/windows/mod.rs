@@ -6,4 +6,5 @@ mod wine;
 
 pub(super) use command::command;
 pub(super) use library::{library, takes_headers};
-pub(super) use wine::{empty_libraries, runner, tools};
+pub(super) use wine::runner;
+pub(crate) use wine::{Wine, cc, empty_libraries, tools, windows_path};

@@ -24,12 +24,12 @@ int __stdcall DllMainCRTStartup(void *library, unsigned reason, void *reserved) 
 ";
 
 /// Wine with its settings and the libraries that it lacks.
-pub(super) struct Wine {
+pub(crate) struct Wine {
     folder: PathBuf,
 }
 
 impl Wine {
-    pub(super) fn new(run: &mut Run<'_>) -> Result<Self> {
+    pub(crate) fn new(run: &mut Run<'_>) -> Result<Self> {
         let folder = run.door.target.join("platforms/wine");
         let source = folder.join("libraries/bcryptprimitives.c");
         write(&source, MISSING)?;
@@ -45,9 +45,15 @@ impl Wine {
         command
     }
 
-    fn prepare(&self, command: &mut Command) {
+    /// Gives a command that starts Wine its settings.
+    pub(crate) fn prepare(&self, command: &mut Command) {
         command.env("WINEPREFIX", self.folder.join("prefix")).env("WINEDEBUG", "-all");
-        command.env("WINEPATH", self.folder.join("libraries"));
+        command.env("WINEPATH", self.libraries());
+    }
+
+    /// The folder of the libraries that it lacks.
+    pub(crate) fn libraries(&self) -> PathBuf {
+        self.folder.join("libraries")
     }
 }
 
@@ -58,19 +64,19 @@ pub(in crate::platforms) fn runner(run: &mut Run<'_>, test: &mut Command) -> Res
 }
 
 /// A path as programs for Windows take it.
-pub(super) fn windows_path(path: &Path) -> String {
+pub(crate) fn windows_path(path: &Path) -> String {
     format!("Z:{}", path.display()).replace('/', "\\")
 }
 
 /// The folder of mingw's programs that make import libraries, and list names.
-pub(in crate::platforms) fn tools(run: &mut Run<'_>) -> Result<PathBuf> {
+pub(crate) fn tools(run: &mut Run<'_>) -> Result<PathBuf> {
     let system = unpack(run, "windows", &["binutils-mingw-w64-x86-64".to_owned()])?;
     Ok(system.join("usr/bin"))
 }
 
 /// A folder with empty libraries in place of those that the compiler names, and zig lacks: they
 /// would hold checks of the stack by GCC.
-pub(in crate::platforms) fn empty_libraries(door: &Door) -> Result<PathBuf> {
+pub(crate) fn empty_libraries(door: &Door) -> Result<PathBuf> {
     let folder = door.target.join("platforms/empty");
     for name in ["libssp.a", "libssp_nonshared.a"] {
         write(&folder.join(name), "!<arch>\n")?;
@@ -79,7 +85,7 @@ pub(in crate::platforms) fn empty_libraries(door: &Door) -> Result<PathBuf> {
 }
 
 /// A compiler of C for Windows.
-pub(super) fn cc(door: &Door, options: &str) -> Command {
+pub(crate) fn cc(door: &Door, options: &str) -> Command {
     let mut cc = door.command(PLATFORMS_VENV.python(door), "-m ziglang cc -target x86_64-windows-gnu");
     cc.args(options.split_whitespace());
     cc
