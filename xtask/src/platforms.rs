@@ -72,7 +72,7 @@ pub(crate) const PLATFORMS: &[Platform] = &[
     row("aarch64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
     row("x86_64-apple-darwin", None, [Checks, Checks, Checks, Dist, NO_RUBY]),
     row("x86_64-pc-windows-gnu", None, [Tests(&machine::WINDOWS), Runs(windows::library), Runs(windows::command), Dist, NO_RUBY]),
-    row("armv7-unknown-linux-gnueabihf", None, [Checks, BITS, BITS, NOT_MADE, NO_RUBY]),
+    row("armv7-unknown-linux-gnueabihf", None, [Tests(&machine::ARMV7), BITS, BITS, NOT_MADE, NO_RUBY]),
     row("i686-unknown-linux-gnu", None, [Tests(&machine::I686), BITS, BITS, NOT_MADE, NO_RUBY]),
     row("wasm32-wasip1", None, [Tests(&machine::WASI), BITS, BITS, NO_WASM, NO_WASM]),
 ];

@@ -25,6 +25,8 @@ pub(crate) enum Machine {
 
 pub(super) const AARCH64: Machine = gnu("arm64", "aarch64");
 pub(super) const S390X: Machine = gnu("s390x", "s390x");
+pub(super) const ARMV7: Machine =
+    Machine::Qemu { package: "armhf", processor: "arm", system: "linux-gnueabihf" };
 pub(super) const I686: Machine = Machine::Here;
 pub(super) const WINDOWS: Machine = Machine::Wine;
 pub(super) const WASI: Machine = Machine::Wasmtime;
