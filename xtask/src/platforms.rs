@@ -1,6 +1,6 @@
 //! The library, the C library and the command, compiled for other platforms, and the library's
-//! tests on those whose programs can run here. Runs only by its name, since it first compiles the
-//! standard library for many of them.
+//! tests on those whose programs can run here. Runs only by its name and in the long run, since it
+//! first compiles the standard library for many of them.
 //!
 //! `CROSSDOCK_PLATFORMS` limits it to these platforms, separated by commas. The record keeps the
 //! states of the others.

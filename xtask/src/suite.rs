@@ -89,7 +89,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], lane: Lane::Own, minutes: 5, run: site::build },
     Suite { name: "fuzz", tier: Tier::Long, what: "every fuzz target, for ten minutes in all, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], lane: Lane::Own, minutes: 20, run: fuzz::suite },
     Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], lane: Lane::Own, minutes: 40, run: newest::wheel_newest },
-    Suite { name: "platforms", tier: Tier::Named, what: "the library, the C library and the command compile for other platforms, and the library's tests run on other processors (qemu), on this one with 32 bits, for Windows (Wine), and for WebAssembly (wasmtime)", needs: &[CC, CXX, FOR_PLATFORMS], peers: &[LIBC_I386, WINE64], lane: Lane::Own, minutes: 60, run: platforms::check },
+    Suite { name: "platforms", tier: Tier::Long, what: "the library, the C library and the command compile for other platforms, and the library's tests run on other processors (qemu), on this one with 32 bits, for Windows (Wine), and for WebAssembly (wasmtime)", needs: &[CC, CXX, FOR_PLATFORMS], peers: &[LIBC_I386, WINE64], lane: Lane::Own, minutes: 60, run: platforms::check },
     Suite { name: "dist", tier: Tier::Named, what: "what a release consists of: made twice with the same bytes, and installed where nothing of this project is", needs: &[CC, CXX, NPM], peers: &[], lane: Lane::Own, minutes: 240, run: dist::suite::check },
 ];
 
