@@ -14,7 +14,13 @@ use crate::run::Run;
 pub(crate) enum Machine {
     /// Another processor, in the names of Debian's packages and of qemu, and the ends of the names
     /// that Debian and zig have for its system.
-    Qemu { package: &'static str, processor: &'static str, system: &'static str },
+    Qemu {
+        package: &'static str,
+        processor: &'static str,
+        system: &'static str,
+        /// The programs of the library's tests that run, besides unit tests.
+        programs: &'static [&'static str],
+    },
     /// The processor here, in another mode.
     Here,
     /// Windows, as Wine has it.
@@ -23,23 +29,28 @@ pub(crate) enum Machine {
     Wasmtime,
 }
 
-pub(super) const AARCH64: Machine = gnu("arm64", "aarch64");
-pub(super) const S390X: Machine = gnu("s390x", "s390x");
+pub(super) const AARCH64: Machine = gnu("arm64", "aarch64", PROGRAMS);
+pub(super) const S390X: Machine = gnu("s390x", "s390x", &[]);
 pub(super) const ARMV7: Machine =
-    Machine::Qemu { package: "armhf", processor: "arm", system: "linux-gnueabihf" };
+    Machine::Qemu { package: "armhf", processor: "arm", system: "linux-gnueabihf", programs: &[] };
 pub(super) const I686: Machine = Machine::Here;
 pub(super) const WINDOWS: Machine = Machine::Wine;
 pub(super) const WASI: Machine = Machine::Wasmtime;
 
 /// A processor whose Linux has nothing special in its names.
-const fn gnu(package: &'static str, processor: &'static str) -> Machine {
-    Machine::Qemu { package, processor, system: "linux-gnu" }
+const fn gnu(package: &'static str, processor: &'static str, programs: &'static [&'static str]) -> Machine {
+    Machine::Qemu { package, processor, system: "linux-gnu", programs }
 }
 
 /// The tests that run under qemu: what depends on the processor and on its byte order. Others,
 /// such as those of threads and forks, mostly test qemu.
 const UNDER_QEMU: &[&str] =
     &["array::", "buffer::", "exchange::", "kernel::", "memory::", "table::", "view::"];
+
+/// Programs that neither fork nor limit nor measure the process, and whose random tests find enough
+/// in that few cases.
+const PROGRAMS: &[&str] =
+    &["array_interface", "arrays", "arrow_c", "dlpack", "files", "majel", "memory_view", "pack", "pep3118"];
 
 /// Formats and crates that the tests use.
 const FEATURES: &str = "arrow-ipc,derive,npz,png,safetensors,threads,torch";
@@ -48,22 +59,37 @@ const FEATURES: &str = "arrow-ipc,derive,npz,png,safetensors,threads,torch";
 const CASES: &str = "150";
 
 impl Machine {
-    /// Runs the unit tests of the library. Returns how many ran, and passed.
+    /// Runs the unit tests of the library, and programs of tests. Returns how many tests ran, and
+    /// passed.
     pub(super) fn tests(&self, run: &mut Run<'_>, build: &Build) -> Result<usize> {
+        // A test that reports that it was not run counts as passed.
+        let ran = |run: &Run<'_>| run.counts.passed - run.skips().len().min(run.counts.passed);
+        let before = ran(run);
+        let (filters, programs) = match self {
+            Self::Qemu { programs, .. } => (UNDER_QEMU, *programs),
+            _ => (&[][..], &[][..]),
+        };
+        let mut test = self.command(run, build)?;
+        run.tests(test.arg("--lib"), filters)?;
+        if !programs.is_empty() {
+            let mut test = self.command(run, build)?;
+            run.tests(test.args(programs.iter().flat_map(|name| ["--test", name])), &[])?;
+        }
+        Ok(ran(run).saturating_sub(before))
+    }
+
+    /// The command that tests the library.
+    fn command(&self, run: &mut Run<'_>, build: &Build) -> Result<Command> {
         let mut test = run.door.command("cargo-zigbuild", "test --locked --no-fail-fast");
         // Found by the folders in which `prepare` has the command search.
         build.prepare(run.door, &mut test)?;
-        test.args(["-p", "crossdock", "--lib", "--features", FEATURES]).env("CROSSDOCK_CASES", CASES);
+        test.args(["-p", "crossdock", "--features", FEATURES]).env("CROSSDOCK_CASES", CASES);
         let runner = self.runner(run, &mut test)?;
         if !runner.is_empty() {
             // Words of a list may contain spaces; those of a variable of the environment cannot.
             test.arg("--config").arg(format!("target.{}.runner={runner:?}", build.target));
         }
-        // A test that reports that it was not run counts as passed.
-        let ran = |run: &Run<'_>| run.counts.passed - run.skips().len().min(run.counts.passed);
-        let before = ran(run);
-        run.tests(&mut test, if matches!(self, Self::Qemu { .. }) { UNDER_QEMU } else { &[] })?;
-        Ok(ran(run).saturating_sub(before))
+        Ok(test)
     }
 
     /// The command that starts programs of the machine. The tests get what they need in the
@@ -74,7 +100,7 @@ impl Machine {
             Self::Here => return Ok(Vec::new()),
             Self::Wine => return windows::runner(run, test),
             Self::Wasmtime => return Ok(wasi::runner(run.door)),
-            Self::Qemu { package, processor, system } => {
+            Self::Qemu { package, processor, system, .. } => {
                 let libraries = ["libc6", "libgcc-s1"].map(|name| format!("{name}-{package}-cross"));
                 let qemu = qemu(run, processor)?;
                 let target = format!("{processor}-{system}");
