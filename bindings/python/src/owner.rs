@@ -2,8 +2,8 @@
 //! GIL held.
 //!
 //! The last handle on memory may go on a consumer's thread that does not hold the GIL. Its owner is
-//! then queued, and the interpreter runs a pending call that releases the queue. Once the
-//! interpreter is finalised, owners leak.
+//! then queued. The next import of memory on any thread releases the queue, or a pending call, which
+//! the interpreter runs on its main thread alone. Once it is finalised, owners leak.
 //!
 //! Reasons: `DESIGN.md`, "Python references are released later".
 
@@ -142,12 +142,14 @@ impl Owner {
     /// 1. `buffer` was filled in by its exporter.
     /// 2. No other code releases it.
     pub(crate) unsafe fn buffer(buffer: Blank<'_>) -> Self {
+        give_back_waiting(buffer.1);
         // Held 1 follows from Blank 1 and from clauses 1 and 2 of `# Safety`.
         Self(Some(Held::Buffer(ManuallyDrop::new(buffer).0)))
     }
 
     /// Takes a new reference to an object.
     pub(crate) fn object(object: &Bound<'_, PyAny>) -> Self {
+        give_back_waiting(object.py());
         Self(NonNull::new(object.clone().into_ptr()).map(Held::Object))
     }
 }
@@ -202,17 +204,25 @@ fn ask() {
 }
 
 extern "C" fn called(_: *mut c_void) -> c_int {
-    give_back_waiting();
+    IS_ASKED.store(false, Ordering::Release);
+    // SAFETY: the interpreter runs pending calls with the GIL held.
+    give_back_waiting(unsafe { Python::assume_attached() });
     0
 }
 
-/// Releases the queued references.
-fn give_back_waiting() {
-    IS_ASKED.store(false, Ordering::Release);
+/// Releases the queued references, which runs code of their exporters.
+#[inline]
+fn give_back_waiting(py: Python<'_>) {
+    if !WAITING.load(Ordering::Relaxed).is_null() {
+        give_back_all(py);
+    }
+}
+
+#[cold]
+fn give_back_all(_: Python<'_>) {
     // A release runs the exporter's code, so the list is taken first.
     for held in take_all() {
-        // SAFETY: the only caller is `called`, a pending call, which the interpreter runs with the
-        // GIL held.
+        // SAFETY: the token proves that the GIL is held.
         unsafe { held.give_back() };
     }
 }

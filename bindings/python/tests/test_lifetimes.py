@@ -366,6 +366,24 @@ thread = threading.Thread(target=work, args=(kept,))
 thread.start()
 thread.join()
 assert len(kept) == 50
+
+most = []
+
+def work_while_the_main_thread_waits():
+    "Each import releases what was queued before: pending calls run on the main thread alone."
+    alive = []
+    for _ in range(200):
+        owner = Bytes(1 << 16)
+        alive.append(weakref.ref(owner))
+        address = tensor_of(owner)
+        del owner
+        delete(address)
+        most.append(sum(reference() is not None for reference in alive))
+
+thread = threading.Thread(target=work_while_the_main_thread_waits)
+thread.start()
+thread.join()
+assert len(most) == 200 and max(most) == 1, max(most)
 print("done")
 """
 
