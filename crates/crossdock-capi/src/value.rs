@@ -408,7 +408,7 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
 unsafe fn bytes(value: &XdValue) -> Result<&[u8]> {
     // SAFETY: the kind has bytes, so by clause 1 of `to_element` the payload is null or points to
     // `len` bytes; clause 2: nothing writes them during the call.
-    unsafe { items(value.payload.cast(), value.len(), "value") }
+    unsafe { items(value.payload.cast(), value.len(), "value.as.bytes") }
 }
 
 /// # Safety
@@ -438,7 +438,7 @@ unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a 
     }
     // SAFETY: the checks above show a list or a complex number of `len` items, so by clause 1 of
     // `to_element` the payload is null or points to as many values; clause 2: nothing writes them.
-    unsafe { items(value.payload.cast(), len, "value") }
+    unsafe { items(value.payload.cast(), len, "value.as.items") }
 }
 
 fn misfit(what: &str, scalar: Scalar) -> Failure {

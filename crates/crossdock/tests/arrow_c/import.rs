@@ -169,6 +169,9 @@ fn rows_that_are_not_there_are_errors() {
     assert_refused(longer, bounds, &["column \"n\"", "0..0+4", "length 3"]);
     let huge = |kind, length| Column { kind, lies: vec![Lie::Length(length)], ..Column::default() };
     assert_refused(huge(Kind::Values("l", 8), i64::MAX), Error::is_overflow, &["9223372036854775807"]);
+    // Nor is the bitmap of so many elements read.
+    let marked = Column { nulls: Nulls::Uncounted(0), ..huge(Kind::Values("l", 8), i64::MAX - 5) };
+    assert_refused(marked, Error::is_overflow, &["9223372036854775802"]);
     assert_refused(lying(Lie::Offset(i64::MAX)), Error::is_overflow, &["9223372036854775807"]);
     // Below 2⁶⁴, but larger than any valid offset.
     assert_refused(lying(Lie::Offset(1 << 61)), Error::is_overflow, &["exceed the address space"]);

@@ -17,16 +17,30 @@ use crate::exchange::protocol::arrow::validity::{ValidityBits, mask, nulls_are_n
 use crate::layout::{Layout, Order};
 use crate::memory::{Birth, Place};
 
-/// Contiguous elements of a column.
+/// Contiguous elements of a column, all of them in the address space.
 pub(super) struct LeafColumn<'a> {
     above: Above<'a>,
-    data: *mut u8,
-    /// How many elements of the buffer precede the first of these.
-    first: usize,
+    /// The address of element 0.
+    begin: *mut u8,
+    /// The elements in memory order.
+    layout: Layout,
     dtype: DType,
 }
 
-impl LeafColumn<'_> {
+impl<'a> LeafColumn<'a> {
+    /// The elements from number `first` of `data` on. No bitmap is read before their number is known
+    /// to be possible.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for null data with elements; `is_overflow` beyond the address space;
+    /// `is_unsupported` for more than 64 axes.
+    fn new(data: *mut u8, first: usize, dtype: DType, above: Above<'a>) -> Result<Self> {
+        let layout = Layout::contiguous(&above.shape, dtype.itemsize(), Order::RowMajor);
+        let begin = layout.and_then(|layout| Ok((begin(data, first, &layout)?, layout)));
+        let (begin, layout) = begin.map_err(|error| above.named(error))?;
+        Ok(Self { above, begin, layout, dtype })
+    }
     pub(super) fn name(&self) -> &str {
         &self.above.name
     }
@@ -72,8 +86,7 @@ impl LeafColumn<'_> {
     ///
     /// # Errors
     ///
-    /// `is_malformed` for null data with elements; `is_overflow` beyond the address space;
-    /// `is_unsupported` for more than 64 axes; `is_out_of_memory`.
+    /// `is_out_of_memory`.
     ///
     /// # Safety
     ///
@@ -83,42 +96,16 @@ impl LeafColumn<'_> {
         foreign: &Arc<ForeignStruct<ArrowArray>>,
         place: Place,
     ) -> Result<DArray> {
-        let layout = Layout::contiguous(&self.above.shape, self.dtype.itemsize(), Order::RowMajor);
-        let begin = layout.and_then(|layout| Ok((self.begin(&layout)?, layout)));
-        let (begin, layout) = begin.map_err(|error| self.named(error))?;
+        let Self { above, begin, layout, dtype } = self;
         let foreign = foreign.clone();
         // SAFETY: clause 1 of `# Safety`: the leaf is of this struct, so its elements are memory of
         // `place`, initialised and constant until the struct is released (ForeignStruct 1);
-        // `ArrayPointers::first` checked their number, and `begin` refused what wraps around.
+        // `ArrayPointers::first` checked their number, and `new` refused what wraps around.
         let buffer = unsafe {
             Buffer::from_foreign(begin, layout.nbytes(), place, Birth::Constant, move || drop(foreign))
         }?;
         buffer.handle().header().mark_promised();
-        DArray::from_buffer(buffer, self.dtype, layout, 0)?.permute(&self.above.order)
-    }
-
-    /// The address of element 0, from which all elements are in the address space.
-    fn begin(&self, layout: &Layout) -> Result<*mut u8> {
-        let (nbytes, itemsize) = (layout.nbytes(), self.dtype.itemsize());
-        if nbytes == 0 {
-            return Ok(self.data);
-        }
-        if self.data.is_null() {
-            return Err(malformed(format!("its data pointer is null, but it has {} elements", layout.len())));
-        }
-        let offset = self.first.checked_mul(itemsize);
-        let begin = offset.and_then(|offset| self.data.addr().checked_add(offset));
-        match begin.filter(|&begin| layout.span().is_addressable(begin)) {
-            Some(begin) => Ok(self.data.with_addr(begin)),
-            None => Err(Error::new(
-                Kind::Overflow,
-                format!(
-                    "{nbytes} bytes at address {:p} plus {} elements of {itemsize} bytes exceed the address \
-                    space",
-                    self.data, self.first
-                ),
-            )),
-        }
+        DArray::from_buffer(buffer, dtype, layout, 0)?.permute(&above.order)
     }
 
     /// For each bitmap with nulls, the number of nulls and of rows.
@@ -141,6 +128,30 @@ impl LeafColumn<'_> {
     #[cold]
     fn named(&self, error: Error) -> Error {
         self.above.named(error)
+    }
+}
+
+/// The address of element number `first` of `data`, from which all elements are in the address
+/// space.
+fn begin(data: *mut u8, first: usize, layout: &Layout) -> Result<*mut u8> {
+    let (nbytes, itemsize) = (layout.nbytes(), layout.itemsize());
+    if nbytes == 0 {
+        return Ok(data);
+    }
+    if data.is_null() {
+        return Err(malformed(format!("its data pointer is null, but it has {} elements", layout.len())));
+    }
+    let offset = first.checked_mul(itemsize);
+    let begin = offset.and_then(|offset| data.addr().checked_add(offset));
+    match begin.filter(|&begin| layout.span().is_addressable(begin)) {
+        Some(begin) => Ok(data.with_addr(begin)),
+        None => Err(Error::new(
+            Kind::Overflow,
+            format!(
+                "{nbytes} bytes at address {data:p} plus {first} elements of {itemsize} bytes exceed the \
+                address space"
+            ),
+        )),
     }
 }
 
@@ -224,7 +235,7 @@ impl<'a> LeafWalk<'a> {
         match &field.kind {
             FieldKind::Values(dtype) => {
                 let data = parts.buffers.get(1).map_or(std::ptr::null(), |&data| data).cast::<u8>();
-                self.found.push(LeafColumn { data: data.cast_mut(), first, dtype: dtype.clone(), above });
+                self.found.push(LeafColumn::new(data.cast_mut(), first, dtype.clone(), above)?);
                 Ok(())
             }
             FieldKind::List { len: size, tensor, item } => {

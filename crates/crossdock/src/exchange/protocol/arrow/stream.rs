@@ -195,8 +195,10 @@ fn check<S: StreamStruct>(stream: &mut ForeignStruct<S>, code: c_int, function: 
         // `ArrowStream::take_over`): text that ends by NUL, valid until the next call, which comes
         // after this use.
         let said = unsafe { CStr::from_ptr(said) };
-        text.push_str(": ");
-        text.push_str(&said.to_string_lossy());
+        if !said.is_empty() {
+            text.push_str(": ");
+            text.push_str(&said.to_string_lossy());
+        }
     }
     Err(Error::caused(Kind::Io, text, error))
 }
