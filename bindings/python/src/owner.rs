@@ -2,8 +2,8 @@
 //! GIL held.
 //!
 //! The last handle on memory may go on a consumer's thread that does not hold the GIL. Its owner is
-//! then queued. The next import of memory on any thread releases the queue, or a pending call, which
-//! the interpreter runs on its main thread alone. Once it is finalised, owners leak.
+//! then queued. The queue is released by the next import of memory on any thread, or by a pending
+//! call, which the interpreter runs on its main thread alone. Once it is finalised, owners leak.
 //!
 //! Reasons: `DESIGN.md`, "Python references are released later".
 

@@ -28,8 +28,8 @@ pub(super) struct LeafColumn<'a> {
 }
 
 impl<'a> LeafColumn<'a> {
-    /// The elements from number `first` of `data` on. No bitmap is read before their number is known
-    /// to be possible.
+    /// The elements from number `first` of `data` on. No bitmap is read before it is known that
+    /// there can be so many.
     ///
     /// # Errors
     ///
