@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
 use crate::exchange::protocol::arrow::column::{ArrayColumn, Body};
 use crate::exchange::protocol::arrow::event::SyncEvent;
+use crate::exchange::protocol::arrow::foreign::ReleasableStruct;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::memory::Lease;
 use crate::table::TableLease;
@@ -148,43 +149,16 @@ pub(super) struct ColumnOwners {
     pub(super) event: Option<Box<SyncEvent>>,
 }
 
-/// One of the two C structs.
-pub(super) trait CStruct {
-    /// Releases the struct, unless it was released, or moved elsewhere.
-    ///
-    /// # Safety
-    ///
-    /// 1. The struct was made in this file, and no other code uses it.
-    unsafe fn release(&mut self);
-}
-
-impl CStruct for ArrowSchema {
-    unsafe fn release(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: clause 1 of `# Safety`, which is what the function's own clauses require.
-            unsafe { release(self) }
-        }
-    }
-}
-
-impl CStruct for ArrowArray {
-    unsafe fn release(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: clause 1 of `# Safety`, which is what the function's own clauses require.
-            unsafe { release(self) }
-        }
-    }
-}
-
 /// A struct that was made here and has no consumer yet. Dropping it releases it.
 ///
 /// # Invariants
 ///
-/// 1. The struct was made in this file, was not released, and no other code uses it.
+/// 1. The struct was made in this file, and no other code uses it. It was not released, or has no
+///    `release`.
 #[repr(transparent)]
-pub(super) struct Unsent<S: CStruct>(S);
+pub(super) struct Unsent<S: ReleasableStruct>(S);
 
-impl<S: CStruct> Unsent<S> {
+impl<S: ReleasableStruct> Unsent<S> {
     /// The struct, which the caller or its consumer releases.
     pub(super) fn send(self) -> S {
         let this = ManuallyDrop::new(self);
@@ -193,10 +167,14 @@ impl<S: CStruct> Unsent<S> {
     }
 }
 
-impl<S: CStruct> Drop for Unsent<S> {
+impl<S: ReleasableStruct> Drop for Unsent<S> {
     fn drop(&mut self) {
-        // SAFETY: clause 1 is Unsent 1.
-        unsafe { self.0.release() }
+        // A consumer that moves a child elsewhere leaves no `release` behind.
+        if let Some(release) = *self.0.release() {
+            // SAFETY: Unsent 1: the struct was made in this file, and no other code uses it: the
+            // clauses of its `release`. This drop makes the only call.
+            unsafe { release(&mut self.0) }
+        }
     }
 }
 
@@ -233,13 +211,13 @@ struct ArrayBody {
 /// 1. `structs` comes from a box of [`Unsent`], which only the drop frees. The consumer has
 ///    pointers into it until the parent is released.
 /// 2. `pointers` are those of its elements.
-struct StructsBelow<S: CStruct> {
+struct StructsBelow<S: ReleasableStruct> {
     structs: *mut [Unsent<S>],
     pointers: Box<[*mut S]>,
     has_dictionary: bool,
 }
 
-impl<S: CStruct> StructsBelow<S> {
+impl<S: ReleasableStruct> StructsBelow<S> {
     fn new(structs: Vec<Unsent<S>>, has_dictionary: bool) -> Self {
         let structs = Box::into_raw(structs.into_boxed_slice());
         let first = structs.cast::<S>();
@@ -266,7 +244,7 @@ impl<S: CStruct> StructsBelow<S> {
     }
 }
 
-impl<S: CStruct> Drop for StructsBelow<S> {
+impl<S: ReleasableStruct> Drop for StructsBelow<S> {
     fn drop(&mut self) {
         // SAFETY: StructsBelow 1: a box that only this drop frees. The consumer uses the structs no
         // longer, since it releases the parent; one that it moved elsewhere has no `release`.

@@ -41,6 +41,7 @@ impl<'a> LeafColumn<'a> {
         let (begin, layout) = begin.map_err(|error| above.named(error))?;
         Ok(Self { above, begin, layout, dtype })
     }
+
     pub(super) fn name(&self) -> &str {
         &self.above.name
     }
