@@ -18,8 +18,11 @@ use crate::{Measure, Result};
 
 pub(crate) const MEASURES: &[Measure] = &[Measure { group: "arrays", name: "first-use", run: first_use }];
 
-/// The arguments of the child processes: copies by the library, and by hand.
-pub(crate) const ARGUMENTS: [&str; 2] = ["--first-use", "--first-use-by-hand"];
+/// The argument of a child process, and what it runs.
+type Child = (&'static str, fn() -> Result);
+
+/// Copies by the library, and by hand.
+pub(crate) const CHILDREN: [Child; 2] = [("--first-use", by_library), ("--first-use-by-hand", by_hand)];
 
 const PROCESSES: usize = 41;
 const REACH: f64 = 50_000.0;
@@ -27,6 +30,9 @@ const REACH: f64 = 50_000.0;
 /// Copies by hand before the first one: without them, even a loop of the caller's takes a hundred
 /// microseconds longer at first.
 const WARM: usize = 8;
+
+/// The copies after the first one, with whose median it is compared.
+const LATER: usize = 9;
 
 /// Copies of these sizes are compared with later copies of the same memory.
 const COPIES: [(&str, usize); 2] =
@@ -38,19 +44,17 @@ const LARGE: usize = 4 << 20;
 fn first_use(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let mut samples = [const { Vec::new() }; COPIES.len() + 1];
     for _ in 0..PROCESSES {
-        let mut text = String::new();
-        for argument in ARGUMENTS {
+        let (mut figures, mut errors) = (Vec::<f64>::new(), String::new());
+        for (argument, _) in CHILDREN {
             let output = Command::new(std::env::current_exe()?).arg(argument).output()?;
-            if !output.status.success() {
-                return Err(String::from_utf8_lossy(&output.stderr).into());
-            }
-            text += &String::from_utf8_lossy(&output.stdout);
+            let text = String::from_utf8_lossy(&output.stdout);
+            figures.extend(text.split_whitespace().filter_map(|word| word.parse::<f64>().ok()));
+            errors += &String::from_utf8_lossy(&output.stderr);
         }
-        let figures = text.split_whitespace().filter_map(|word| word.parse().ok());
-        samples
-            .iter_mut()
-            .zip(figures)
-            .for_each(|(samples, figure): (&mut Vec<f64>, f64)| samples.push(figure));
+        if figures.len() != samples.len() {
+            return Err(errors.into());
+        }
+        samples.iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));
     }
     let names = COPIES.iter().map(|&(name, _)| (name, Some(Reach::value(REACH)))).chain([(BY_HAND, None)]);
     let row = |((name, reach), samples)| {
@@ -62,11 +66,8 @@ fn first_use(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     Ok(Table { title, unit: Unit::Nanoseconds, against: vec![], rows, bars: false })
 }
 
-/// In a child: prints, for each copy, the nanoseconds of the first one less those of a later one.
-pub(crate) fn child(argument: &str) -> Result {
-    if argument == ARGUMENTS[1] {
-        return by_hand();
-    }
+/// Prints, for each copy, the nanoseconds of the first one less those of a later one.
+fn by_library() -> Result {
     for (_, nbytes) in COPIES {
         let array = || DArray::zeros(DType::U8, &[nbytes], Order::RowMajor);
         let (source, target) = (array()?, array()?);
@@ -78,7 +79,7 @@ pub(crate) fn child(argument: &str) -> Result {
 
 /// The memory as later copies find it: pages present, and in the caches what a copy of this size
 /// leaves there. (After `memcpy`, the target of a large copy would be in the caches, from which
-/// streaming stores first write it back: for some 170 microseconds.)
+/// streaming stores first write it back, which takes longer than the start of a thread.)
 fn warm(source: &mut [u8], target: &mut [u8]) {
     source.fill(1);
     target.fill(1);
@@ -94,7 +95,7 @@ fn print_first(copy: impl Fn() -> Result) -> Result {
         Ok(start.elapsed().as_secs_f64() * 1e9)
     };
     let first = timed()?;
-    let later = (0..9).map(|_| timed()).collect::<Result<Vec<_>>>()?;
+    let later = (0..LATER).map(|_| timed()).collect::<Result<Vec<_>>>()?;
     println!("{:.0}", first - median(later));
     Ok(())
 }
@@ -144,7 +145,7 @@ fn by_hand() -> Result {
     };
     let helper = || {
         let mut done = 0;
-        while done < 10 {
+        while done < 1 + LATER {
             let begun = round.lock().unwrap_or_else(PoisonError::into_inner);
             let begun = more.wait_while(begun, |round| *round == done);
             done = *begun.unwrap_or_else(PoisonError::into_inner);

@@ -109,9 +109,9 @@ fn main(args: &[&str]) -> Result {
         return memory::resident::child(owner);
     }
     if let [argument] = args
-        && first_use::ARGUMENTS.contains(argument)
+        && let Some((_, child)) = first_use::CHILDREN.iter().find(|(name, _)| name == argument)
     {
-        return first_use::child(argument);
+        return child();
     }
     if let ["--here", name] = args {
         let measure = measures().find(|measure| measure.name == *name).ok_or("there is no such table")?;
