@@ -56,9 +56,9 @@ impl Door {
         command
     }
 
-    /// Builds releases that only this suite's tests use, in half the time: not optimised, which
-    /// saves four times what the tests then take longer, and without link-time optimisation and
-    /// line tables. The long run tests what users get.
+    /// Builds releases that only this suite's tests use: not optimised, which takes longer than it
+    /// makes the tests shorter, and without link-time optimisation and line tables. The long run
+    /// tests what users get.
     pub(crate) fn build_for_tests(&self, command: &mut Command) {
         if !self.long {
             command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_LTO", "off");

@@ -8,14 +8,14 @@ use anyhow::{Result, ensure};
 
 use super::root::Root;
 use super::trials::{example, names_no_path, offer_wheels_with, prints};
-use super::windows_python::{Python, exports};
+use super::windows_python::Python;
 use super::{Dist, pythons, third_party, wheels};
 use crate::platforms::windows::{tools, windows_path};
 use crate::provision::{self, DIST, FOR_PLATFORMS, WINE64};
 use crate::run::Run;
 
 /// The libraries that every Windows 10 has, in small letters, and that of CPython's stable
-/// interface. Those whose names begin with the last are parts of Windows, too.
+/// interface.
 const LIBRARIES: [&str; 7] = [
     "bcryptprimitives.dll",
     "kernel32.dll",
@@ -25,6 +25,7 @@ const LIBRARIES: [&str; 7] = [
     "userenv.dll",
     "ws2_32.dll",
 ];
+/// How the names of further parts of Windows begin.
 pub(super) const PARTS: &str = "api-ms-win-";
 
 /// What the program prints at its end.
@@ -82,4 +83,11 @@ fn reads(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 pub(super) fn dump(run: &mut Run<'_>, dist: &Dist, library: &Path) -> Result<String> {
     let objdump = tools(run)?.join("x86_64-w64-mingw32-objdump");
     run.stdout(dist.door.command(objdump, "-p").arg(library))
+}
+
+/// The names that a library exports, in what objdump prints of it.
+pub(super) fn exports(text: &str) -> Vec<&str> {
+    let (_, names) = text.split_once("[Ordinal/Name Pointer] Table").unwrap_or_default();
+    let names = names.lines().skip(1).take_while(|line| !line.trim().is_empty());
+    names.filter_map(|line| line.split_whitespace().last()).collect()
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::root::Root;
-use super::windows::{PARTS, dump};
+use super::windows::{PARTS, dump, exports};
 use super::{Dist, pythons};
 use crate::platforms::windows::{Wine, cc};
 use crate::provision::{DIST, WINE};
@@ -101,11 +101,4 @@ fn unpack(run: &mut Run<'_>, dist: &Dist, folder: &Path) -> Result<()> {
         }
     }
     fs::remove_dir_all(&unpacked).with_context(|| format!("{} cannot be removed", unpacked.display()))
-}
-
-/// The names that a library exports, in what objdump prints of it.
-pub(super) fn exports(text: &str) -> Vec<&str> {
-    let (_, names) = text.split_once("[Ordinal/Name Pointer] Table").unwrap_or_default();
-    let names = names.lines().skip(1).take_while(|line| !line.trim().is_empty());
-    names.filter_map(|line| line.split_whitespace().last()).collect()
 }
