@@ -17,7 +17,7 @@ from ctypes import (
 )
 from typing import Any
 
-#: A separate handle, so that the prototypes of other users stay unchanged.
+#: Functions of its own, so that the prototypes of other users stay unchanged.
 python = ctypes.PyDLL("python", handle=ctypes.pythonapi._handle)
 
 

@@ -1,6 +1,6 @@
 //! Tests of the cache of mapped blocks.
 
-// The others map no memory, and their pools have no cache.
+// Other systems map no memory, so their pools have no cache.
 #![cfg(any(unix, windows))]
 
 use std::ptr::NonNull;

@@ -15,7 +15,7 @@ pub(super) fn walk(
     mut end: usize,
     mut found: impl FnMut(Component),
 ) -> Result<usize, FormatError> {
-    // Such a template begins with no letter.
+    // This mark is no letter, so nothing was read before it.
     let aligned = format.first() == Some(&b'|');
     at += usize::from(aligned);
     // The last part, and the strictest alignment so far.
