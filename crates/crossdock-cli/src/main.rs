@@ -24,7 +24,6 @@ mod glob;
 #[cfg(unix)]
 mod hold;
 mod inspect;
-#[cfg(unix)]
 mod lend;
 mod man;
 mod open;
@@ -108,7 +107,6 @@ enum Colour {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[cfg(unix)]
     Lend(lend::Args),
     #[command(alias = "info")]
     Inspect(inspect::Args),
@@ -163,7 +161,6 @@ fn main() -> ExitCode {
         registered.expect("the kinds of both are free");
     }
     let outcome = match &arguments.command {
-        #[cfg(unix)]
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Cat(args) => cat::run(args),

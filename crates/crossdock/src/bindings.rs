@@ -145,6 +145,11 @@ pub mod description {
     pub use crate::exchange::description::frame::Frame;
 }
 
+/// Arrays for child processes, which inherit a descriptor or a handle.
+pub mod exported {
+    pub use crate::exchange::exported::{Exported, InheritedFd, export};
+}
+
 /// Shared memory, and tickets for transports that carry only bytes.
 #[cfg(unix)]
 pub mod shm {

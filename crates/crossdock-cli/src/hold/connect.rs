@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use crossdock::exchange::protocol::hold::{self, Label};
 
 use crate::failure::Result;
-use crate::lend::{child, signals};
+use crate::lend::child;
+use crate::system::signals;
 
 /// The variable that names the version.
 pub(crate) const VARIABLE: &str = "CROSSDOCK_SET";
@@ -47,5 +48,5 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     signals::catch()?;
     let child = child::start(&args.command, &[(VARIABLE, set.label().to_string())])?;
     let ended = child::wait(child)?;
-    Ok(ExitCode::from(child::exit_code(ended)))
+    Ok(signals::exit_code(ended))
 }

@@ -1,19 +1,15 @@
-//! The borrowing command: starts it, waits for it, and reports its end as a shell does.
+//! The borrowing command: starts it, and waits for it.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use crossdock::bindings::system_text;
-use rustix::io::retry_on_intr;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::failure::Failure;
-use crate::lend::signals;
-use crate::status;
-use crate::terminal;
+use crate::system::signals;
+use crate::{status, terminal};
 
 /// Starts the command with these additions to its environment. Signals are forwarded to it from
 /// then on.
@@ -56,7 +52,7 @@ pub(crate) fn start(words: &[OsString], environment: &[(&str, String)]) -> Resul
                 .with_status(status::NOT_EXECUTABLE),
         }
     })?;
-    signals::pass_on_to(Pid::from_child(&child));
+    signals::pass_on_to(&child);
     Ok(child)
 }
 
@@ -65,28 +61,6 @@ pub(crate) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(format_args!("the end of the command could not be awaited: {}", system_text(&error)))
     };
-    // The process is reaped only once no signal is forwarded to its number any more.
-    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(&child)), ended))
-        .map_err(|errno| failed(errno.into()))?;
-    signals::pass_on_no_more();
+    signals::await_end(&child).map_err(failed)?;
     child.wait().map_err(failed)
-}
-
-/// The exit status of a shell for this end.
-pub(crate) fn exit_code(ended: ExitStatus) -> u8 {
-    let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(status::FAILED)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_end_is_told_as_a_shell_tells_it() {
-        for (raw, code) in [(0, 0), (3 << 8, 3), (255 << 8, 255), (9, 137), (15, 143)] {
-            assert_eq!(exit_code(ExitStatus::from_raw(raw)), code);
-        }
-    }
 }

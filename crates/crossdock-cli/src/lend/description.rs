@@ -1,12 +1,15 @@
 //! The description of the array for its borrower: JSON, and plain numbers for C and the shell.
 
+use crossdock::bindings::description::Description;
 use crossdock::bindings::dialect::typestr;
 use crossdock::element::{ByteOrder, DType, DTypeKind, ScalarKind};
-use crossdock::exchange::protocol::shm::Description;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
 use crate::order_letter::order_letter;
+
+/// The variable with the number of the descriptor, or, on Windows, of the handle.
+const VARIABLE: &str = if cfg!(windows) { "CROSSDOCK_HANDLE" } else { "CROSSDOCK_FD" };
 
 /// Names and values.
 pub(crate) type Environment = [(&'static str, String); 7];
@@ -14,6 +17,7 @@ pub(crate) type Environment = [(&'static str, String); 7];
 /// The contents of `CROSSDOCK_ARRAY`. All numbers except those of `shape` are in bytes.
 #[derive(Debug, Serialize)]
 pub(super) struct Array<'a> {
+    #[cfg_attr(windows, serde(rename = "handle"))]
     fd: i32,
     dtype: String,
     /// NumPy's type string; for a type that NumPy lacks and for a record, that of as many bytes.
@@ -39,7 +43,7 @@ pub(super) struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    /// The array, or the bytes of a table, behind the descriptor with this number.
+    /// The array, or the bytes of a table, behind the descriptor or handle with this number.
     pub(super) fn new(fd: i32, described: &'a Description, table: Option<&'static str>) -> Self {
         let (dtype, layout, span) = (described.dtype(), described.layout(), described.span());
         let bytes = format!("|V{}", dtype.itemsize());
@@ -73,7 +77,7 @@ impl<'a> Array<'a> {
             .map_err(|error| Failure::new(format_args!("the array could not be described: {error}")))?;
         Ok([
             ("CROSSDOCK_ARRAY", json),
-            ("CROSSDOCK_FD", self.fd.to_string()),
+            (VARIABLE, self.fd.to_string()),
             ("CROSSDOCK_OFFSET", self.offset.to_string()),
             ("CROSSDOCK_NBYTES", self.nbytes.to_string()),
             ("CROSSDOCK_END", self.span[1].to_string()),

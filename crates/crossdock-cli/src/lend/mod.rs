@@ -3,7 +3,6 @@
 pub(crate) mod child;
 mod description;
 mod process_lease;
-pub(crate) mod signals;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -11,10 +10,10 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use crossdock::DArray;
+use crossdock::bindings::exported::{Exported, export};
 use crossdock::element::DType;
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Format, OpenOptions};
-use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::layout::{Layout, Order};
 use crossdock::view::{CopyPolicy, Refusal, Request};
 
@@ -23,6 +22,7 @@ use crate::failure::Failure;
 use crate::open::{self, Archive, Opened, options, split};
 use crate::order::Letter;
 use crate::source::Source;
+use crate::system::signals;
 use crate::words::words;
 use crate::{out, progress, status, terminal};
 
@@ -37,14 +37,15 @@ const EXAMPLES: &str = concat!(
     "  crossdock lend scan.raw --raw 'dtype=uint16; shape=480,640' -- ./histogram\n",
     "\n",
     "The environment of COMMAND\n",
-    "  CROSSDOCK_ARRAY    JSON: fd, dtype, itemsize, shape, strides, offset, nbytes,\n",
-    "                     span, writable, order (C, F or null), table (see below),\n",
-    "                     and the dtype in\n",
-    "                     other notations (null if there is none): typestr (NumPy),\n",
-    "                     descr (for numpy.dtype), struct (Python's module),\n",
-    "                     io_buffer (Ruby's IO::Buffer); strides, offset and span\n",
-    "                     are in bytes\n",
-    "  CROSSDOCK_FD       the descriptor to map\n",
+    "  CROSSDOCK_ARRAY    JSON: fd (on Windows: handle), dtype, itemsize, shape,\n",
+    "                     strides, offset, nbytes, span, writable, order (C, F or\n",
+    "                     null), table (see below), and the dtype in other\n",
+    "                     notations (null if there is none): typestr (NumPy), descr\n",
+    "                     (for numpy.dtype), struct (Python's module), io_buffer\n",
+    "                     (Ruby's IO::Buffer); strides, offset and span are in\n",
+    "                     bytes\n",
+    "  CROSSDOCK_FD       the descriptor to map; on Windows CROSSDOCK_HANDLE, the\n",
+    "                     number of a handle of the file\n",
     "  CROSSDOCK_OFFSET   the byte offset of element [0, 0, …] in it\n",
     "  CROSSDOCK_END      the byte offset after the last byte of the array in it\n",
     "  CROSSDOCK_NBYTES   the bytes of all elements, without gaps\n",
@@ -67,7 +68,12 @@ const EXAMPLES: &str = concat!(
     include_str!("snippets/c.c"),
     "\nPyArrow (a table)\n\n",
     include_str!("snippets/pyarrow.py"),
-    "\nWith --write, map it with ACCESS_WRITE, without READONLY, or with PROT_WRITE.\n",
+    "\nPython on Windows: the line that maps a[\"fd\"] needs these two before it\n\n",
+    include_str!("snippets/windows.py"),
+    "\nC on Windows, with <stdint.h>, <stdlib.h> and <windows.h>\n\n",
+    include_str!("snippets/windows.c"),
+    "\nWith --write, map it with ACCESS_WRITE, without READONLY, with PROT_WRITE, or with\n",
+    "PAGE_READWRITE and FILE_MAP_WRITE.\n",
     "\n",
     "Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the array could not be lent, ",
     "126 if COMMAND is not executable, 127 if it does not exist, 74 if FILE shrank meanwhile.",
@@ -75,9 +81,10 @@ const EXAMPLES: &str = concat!(
 
 /// Lend an array or a table to a command, in place.
 ///
-/// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is
-/// copied. An array that cannot be lent in place is refused, unless --copy permits a copy, which is
-/// then reported. The lease ends when COMMAND ends. TERM and HUP are forwarded to COMMAND.
+/// FILE is mapped and COMMAND inherits the descriptor (on Windows, a handle): both see the same
+/// pages, and nothing is copied. An array that cannot be lent in place is refused, unless --copy
+/// permits a copy, which is then reported. The lease ends when COMMAND ends. TERM and HUP are
+/// forwarded to COMMAND.
 ///
 /// Without --write, the descriptor is open for reading only: a map of it cannot be written. This
 /// prevents accidents, not intent: COMMAND runs with your permissions, and can open FILE for
@@ -111,7 +118,7 @@ pub(crate) struct Args {
     /// Lend only elements that are contiguous in this order: C (row-major) or F (column-major).
     #[arg(long, value_enum)]
     order: Option<Letter>,
-    /// Whether to copy the elements to shared memory.
+    /// Whether to copy the elements to shared memory (on Windows, to a temporary file).
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Copying::Never)]
     copy: Copying,
     /// Let COMMAND write FILE through the map.
@@ -202,7 +209,7 @@ impl Args {
         let opened = &lent.opened;
         let request = self.request();
         let progress = progress::copying(nbytes_to_copy(&opened.view, &request));
-        let exported = shm::export(&opened.view, &request).map_err(|refusal| refused(opened, &refusal));
+        let exported = export(&opened.view, &request).map_err(|refusal| refused(opened, &refusal));
         progress.finish_and_clear();
         // If the file shrank, the copy is invalid, and so is a refusal that depends on its values.
         opened.check()?;
@@ -269,7 +276,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let ended = child::wait(child)?;
     let in_place = all.iter().filter(|(_, exported)| exported.copied_nbytes() == 0);
     in_place.map(|(lent, _)| &lent.opened).try_for_each(Opened::check_size)?;
-    Ok(ExitCode::from(child::exit_code(ended)))
+    Ok(signals::exit_code(ended))
 }
 
 /// `NAME=FILE[:NAME][VIEW]`.
@@ -288,7 +295,7 @@ fn nbytes_to_copy(view: &DArray, request: &Request) -> usize {
             view.len().saturating_mul(dtype.itemsize())
         }
         CopyPolicy::IfNeeded => {
-            let in_place = shm::export(view, &request.clone().copy(CopyPolicy::Never));
+            let in_place = export(view, &request.clone().copy(CopyPolicy::Never));
             in_place.err().and_then(|refusal| refusal.would_copy()).unwrap_or(0)
         }
         _ => 0,

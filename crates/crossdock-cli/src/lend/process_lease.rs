@@ -1,10 +1,9 @@
-//! A lease to another process: a descriptor to inherit, and its description.
+//! A lease to another process: a descriptor or a handle to inherit, and its description.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, OwnedFd};
 
+use crossdock::bindings::exported::{Exported, InheritedFd};
 use crossdock::bindings::system_text;
-use crossdock::exchange::protocol::shm::Exported;
 
 use crate::failure::{Failure, Result};
 use crate::lend::description::{Array, Environment};
@@ -14,7 +13,7 @@ use crate::lend::description::{Array, Environment};
 pub(crate) struct ProcessLease<'a> {
     exported: &'a Exported,
     /// A duplicate that child processes inherit; they do not inherit the exported descriptor.
-    inherited: OwnedFd,
+    inherited: InheritedFd,
     table: Option<&'static str>,
 }
 
@@ -26,11 +25,8 @@ impl<'a> ProcessLease<'a> {
 
     /// As [`ProcessLease::new`], of a table if it has a format.
     pub(super) fn of_table(exported: &'a Exported, table: Option<&'static str>) -> Result<Self> {
-        let inherited = rustix::io::dup(exported.fd()).map_err(|error| {
-            Failure::new(format_args!(
-                "the descriptor could not be duplicated: {}",
-                system_text(&error.into())
-            ))
+        let inherited = exported.to_inherited().map_err(|error| {
+            Failure::new(format_args!("the descriptor could not be duplicated: {}", system_text(&error)))
         })?;
         Ok(Self { exported, inherited, table })
     }
@@ -41,7 +37,7 @@ impl<'a> ProcessLease<'a> {
     }
 
     fn described(&self) -> Array<'_> {
-        Array::new(self.inherited.as_raw_fd(), self.exported.description(), self.table)
+        Array::new(self.inherited.number(), self.exported.description(), self.table)
     }
 }
 

@@ -260,6 +260,8 @@ fn the_help_and_the_page_show_the_lines_that_were_run() {
         include_str!("../../src/lend/snippets/ruby.rb"),
         include_str!("../../src/lend/snippets/pyarrow.py"),
         include_str!("../../src/lend/snippets/c.c"),
+        include_str!("../../src/lend/snippets/windows.py"),
+        include_str!("../../src/lend/snippets/windows.c"),
     ] {
         // A terminal of 80 columns does not break them.
         assert!(lines.lines().count() <= 5 && lines.lines().all(|line| line.len() <= 80), "{lines}");

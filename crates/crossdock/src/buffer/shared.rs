@@ -15,7 +15,8 @@ impl Buffer {
     ///
     /// The memory has no path. It lives while any process maps it or has a descriptor of it, or
     /// while one is in transit through a socket. It is freed with the last of these, however that
-    /// process ends.
+    /// process ends. On Windows it is a temporary file, which the system keeps in memory while
+    /// there is room, and refuses to shrink while it is mapped.
     ///
     /// Three steps, none of which can be undone, decide who may write it:
     ///
@@ -27,7 +28,8 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`, also beyond the limit of the process on the size of files; `is_io`.
+    /// `is_out_of_memory`, also beyond the limit of the process on the size of files; `is_io`;
+    /// `is_unsupported` for WebAssembly.
     pub fn shared(nbytes: usize) -> Result<Self> {
         Self::shared_named(nbytes, c"crossdock")
     }

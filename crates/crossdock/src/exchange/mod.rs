@@ -41,6 +41,7 @@
 mod crates;
 pub(crate) mod description;
 pub(crate) mod explain;
+pub(crate) mod exported;
 pub mod files;
 pub mod protocol;
 

@@ -262,6 +262,7 @@ const POSIX_ONLY: &[(&str, usize, &str)] = &[
     ("buffer/buffer.rs", 1, "the descriptor of a buffer"),
     ("buffer/shared.rs", 1, "the map of a descriptor"),
     ("exchange/explain/offers.rs", 3, "the rows of shared memory"),
+    ("exchange/exported.rs", 2, "the descriptor of an export"),
     ("exchange/files/mod.rs", 6, "files of sets that a holder has, and tables in channels"),
     ("exchange/protocol/mod.rs", 3, "the protocols between processes"),
 ];

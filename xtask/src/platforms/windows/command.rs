@@ -9,7 +9,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::wine::{Wine, windows_path, write};
+use super::lend;
+use super::wine::{Wine, cc, windows_path, write};
 use crate::platforms::Build;
 use crate::run::Run;
 
@@ -61,9 +62,12 @@ pub(in crate::platforms) fn command(run: &mut Run<'_>, build: &Build) -> Result<
     let wine = Wine::new(run)?;
     let (program, own) =
         (build.output(run.door).join("crossdock.exe"), run.door.target.join("debug/crossdock"));
-    let windows = Side::new(run, "windows")?;
-    let here = Side::new(run, "here")?;
-    for (status, call) in CALLS {
+    let compiler = cc(run.door, "-std=c11");
+    let windows = Side::new(run, "windows", compiler)?;
+    let compiler = run.door.command("cc", "-std=gnu11");
+    let here = Side::new(run, "here", compiler)?;
+    let calls = || CALLS.iter().chain(lend::CALLS);
+    for (status, call) in calls() {
         let told = windows.answer(run, wine.command(run.door, &program), call)?;
         let expected = here.answer(run, run.door.command(&own, ""), call)?;
         ensure!(told.0 == Some(*status), "{call:?} ended with {:?} on Windows: {}", told.0, told.1);
@@ -78,7 +82,7 @@ pub(in crate::platforms) fn command(run: &mut Run<'_>, build: &Build) -> Result<
     let told = windows.answer(run, wine.command(run.door, &program), &tour)?;
     let expected = here.answer(run, run.door.command(&own, ""), &tour)?;
     compare_tours(&told.1, &expected.1)?;
-    Ok(CALLS.len() + 1)
+    Ok(calls().count() + 1)
 }
 
 /// A folder with files, in which the commands of one system run.
@@ -86,10 +90,12 @@ struct Side {
     folder: PathBuf,
     /// The folder as the commands take it.
     name: String,
+    /// The program that reads what is lent, likewise.
+    borrower: String,
 }
 
 impl Side {
-    fn new(run: &Run<'_>, name: &str) -> Result<Self> {
+    fn new(run: &mut Run<'_>, name: &str, cc: Command) -> Result<Self> {
         let folder = run.door.target.join("platforms/trial").join(name);
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
@@ -99,8 +105,13 @@ impl Side {
             fs::copy(run.door.root.join("data").join(file), folder.join(file))
                 .with_context(|| format!("{file} cannot be copied"))?;
         }
-        let shown = folder.display().to_string();
-        Ok(Self { name: if name == "windows" { windows_path(&folder) } else { shown }, folder })
+        let borrower = run.door.target.join("platforms/lend").join(name).with_extension("exe");
+        lend::build(run, cc, &borrower)?;
+        let shown = |path: &Path| match name {
+            "windows" => windows_path(path),
+            _ => path.display().to_string(),
+        };
+        Ok(Self { name: shown(&folder), borrower: shown(&borrower), folder })
     }
 
     /// The exit status and the output of a call, without what differs by name only.
@@ -110,7 +121,10 @@ impl Side {
         mut command: Command,
         call: &[&str],
     ) -> Result<(Option<i32>, String)> {
-        let words = call.iter().map(|word| word.replace(FOLDER, &self.name));
+        let words = call.iter().map(|word| match *word {
+            lend::BORROWER => self.borrower.clone(),
+            _ => word.replace(FOLDER, &self.name),
+        });
         command.args(words).current_dir(&self.folder).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         let (status, text) = run.answer(&mut command)?;
         Ok((status.code(), text.replace("crossdock.exe", "crossdock").replace("\r\n", "\n")))

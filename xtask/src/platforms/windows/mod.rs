@@ -1,6 +1,7 @@
 //! What runs for Windows here: programs of zig, which Wine starts.
 
 mod command;
+mod lend;
 mod library;
 mod wine;
 

@@ -4,6 +4,7 @@
 //! would be lost without an error. The loader asks before the runtime does that.
 
 pub(crate) mod ends;
+pub(crate) mod signals;
 
 use std::fs::{File, Metadata};
 use std::io;

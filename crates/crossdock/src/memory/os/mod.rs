@@ -37,8 +37,10 @@ mod wasi;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(target_os = "wasi")]
+pub(crate) use basic::anonymous;
 #[cfg(not(unix))]
-pub(crate) use basic::{anonymous, attributes, errors, faults};
+pub(crate) use basic::{attributes, errors, faults};
 #[cfg(all(test, target_os = "linux", not(loom)))]
 pub(crate) use linux::testing;
 #[cfg(target_os = "linux")]
@@ -55,7 +57,7 @@ pub(crate) use wasi::{files, pages, process, threads};
 #[cfg(all(test, windows, not(loom)))]
 pub(crate) use windows::testing;
 #[cfg(windows)]
-pub(crate) use windows::{fd, files, pages, process, threads};
+pub(crate) use windows::{anonymous, fd, files, pages, process, threads};
 
 #[cfg(not(windows))]
 pub(crate) use std::os::fd;

@@ -8,7 +8,7 @@
 //! | `F_SEAL_WRITE`, `F_SEAL_SEAL` | [`seal`] | no process can write it |
 //!
 //! A system without seals maps such memory behind the guard for files that shrink, and it is never
-//! constant.
+//! constant. Windows refuses to shrink it.
 //!
 //! Seals belong to the memory, not to a descriptor or a process, and are never removed. Source:
 //! `fcntl(2)`, "File Sealing".

@@ -81,7 +81,6 @@
 //! [`Buffer::deny_new_writers`]: crate::buffer::Buffer::deny_new_writers
 //! [`Buffer::into_sealed`]: crate::buffer::Buffer::into_sealed
 
-mod export;
 mod import;
 mod message;
 pub(crate) mod offer;
@@ -89,7 +88,8 @@ mod options;
 mod socket;
 
 pub use crate::exchange::description::Description;
-pub use export::{Exported, export};
+pub use crate::exchange::exported::Exported;
+pub use crate::exchange::exported::export;
 pub use import::import;
 pub use options::ReceiveOptions;
 pub use socket::{receive, receive_text, receive_with, send, send_text};

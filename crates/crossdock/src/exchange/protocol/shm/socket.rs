@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use crate::array::DArray;
 use crate::error::{Advice, Error, Kind, Result, system_text, try_with_capacity};
 use crate::exchange::description::Description;
-use crate::exchange::protocol::shm::export::Exported;
+use crate::exchange::protocol::shm::Exported;
 use crate::exchange::protocol::shm::import::import_sealed;
 use crate::exchange::protocol::shm::message::{self, HEAD_NBYTES};
 use crate::exchange::protocol::shm::options::ReceiveOptions;

@@ -1,4 +1,5 @@
-//! Files without a name: these systems have none that processes could share.
+//! Files without a name, of which Windows has its own kind, and other systems none that processes
+//! could share.
 
 use std::ffi::CStr;
 use std::io;
@@ -6,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::memory::os::fd::{BorrowedFd, OwnedFd};
 
-/// Whether processes can share memory.
+/// Whether pools can consist of such memory.
 pub(crate) const HAS_SHARED: bool = false;
 
 /// The systems have no seals. The constants keep the numbers that they have on Linux.

@@ -1,4 +1,4 @@
-//! What systems without POSIX calls share: no shared memory, no forks, and no missing pages.
+//! What systems without POSIX calls share: no seals, no forks, and no missing pages.
 
 pub(crate) mod anonymous;
 pub(crate) mod attributes;

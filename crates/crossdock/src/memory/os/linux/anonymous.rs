@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// Whether processes can share memory.
+/// Whether pools can consist of such memory.
 pub(crate) const HAS_SHARED: bool = true;
 
 /// The seals of the system. A receiver believes nothing of memory without them.

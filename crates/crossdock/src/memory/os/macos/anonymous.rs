@@ -10,7 +10,7 @@ use crate::memory::os::macos::process::fill_random;
 use crate::memory::os::types::PageAccess;
 use crate::memory::os::unix::pages;
 
-/// Whether processes can share memory.
+/// Whether pools can consist of such memory.
 pub(crate) const HAS_SHARED: bool = true;
 
 /// The system has no seals. The constants keep the numbers that they have on Linux.

@@ -70,6 +70,18 @@ pub(crate) fn reads_and_writes(flags: i32) -> bool {
     flags & libc::O_ACCMODE == libc::O_RDWR
 }
 
+/// Another descriptor of the same open file, which programs that this process starts inherit.
+pub(crate) fn inheritable(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: `fd` is borrowed, so the descriptor is open; the call accesses no memory.
+    let copy = unsafe { libc::dup(fd.as_raw_fd()) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `dup` returned `copy`, which is not negative, so it is open, and nothing else owns
+    // it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
 /// Another descriptor of the open file that a number stands for, if it does for one. It is closed
 /// when this process executes another program.
 pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {

@@ -67,6 +67,11 @@ pub(crate) fn reopen(_: BorrowedFd<'_>, _writable: bool) -> io::Result<OwnedFd> 
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// The system starts no programs.
+pub(crate) fn inheritable(_: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// No path names an open file of this process.
 pub(crate) fn duplicate(_: i32) -> io::Result<OwnedFd> {
     Err(io::ErrorKind::Unsupported.into())

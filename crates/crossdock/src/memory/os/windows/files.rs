@@ -4,12 +4,16 @@ use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
+use std::os::windows::io::{FromRawHandle, OwnedHandle, RawHandle};
 use std::path::{Path, PathBuf};
+use std::ptr;
 
+use windows_sys::Win32::Foundation::{DUPLICATE_SAME_ACCESS, DuplicateHandle};
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_GENERIC_READ,
     GetFileInformationByHandle,
 };
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use crate::memory::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use crate::memory::os::types::FileKind;
@@ -78,9 +82,34 @@ pub(crate) fn is_open_for_writing(_: BorrowedFd<'_>) -> bool {
     true
 }
 
-/// Files of other processes are not opened by their handles.
-pub(crate) fn reopen(_: BorrowedFd<'_>, _writable: bool) -> io::Result<OwnedFd> {
-    Err(io::ErrorKind::Unsupported.into())
+/// Another handle of the same open file, with all of its access or only this.
+fn duplicated(fd: BorrowedFd<'_>, access: Option<u32>, inherited: bool) -> io::Result<OwnedFd> {
+    let (access, options) = access.map_or((0, DUPLICATE_SAME_ACCESS), |access| (access, 0));
+    let mut copy: RawHandle = ptr::null_mut();
+    // SAFETY: the call has no arguments, and its result stands for this process.
+    let process = unsafe { GetCurrentProcess() };
+    let (inherited, result) = (inherited.into(), &raw mut copy);
+    // SAFETY: `fd` is borrowed, so it is open, and `result` points to a local that the call may
+    // write.
+    if unsafe { DuplicateHandle(process, fd.handle(), process, result, access, inherited, options) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call made the handle `copy`, so it is open, and nothing else owns it.
+    Ok(File::from(unsafe { OwnedHandle::from_raw_handle(copy) }).into())
+}
+
+/// Another handle of the same file, which permits only reading. No handle permits more than the one
+/// that it is made from.
+pub(crate) fn reopen(fd: BorrowedFd<'_>, writable: bool) -> io::Result<OwnedFd> {
+    match writable {
+        false => duplicated(fd, Some(FILE_GENERIC_READ), false),
+        true => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+/// Another handle of the same open file, which programs that this process starts inherit.
+pub(crate) fn inheritable(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    duplicated(fd, None, true)
 }
 
 /// No path names an open file of this process.

@@ -1,5 +1,6 @@
 //! Windows, run under Wine only.
 
+pub(crate) mod anonymous;
 pub(crate) mod fd;
 pub(crate) mod files;
 pub(crate) mod pages;

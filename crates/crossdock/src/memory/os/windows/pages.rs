@@ -144,7 +144,7 @@ pub(crate) fn map_file(
     base.map(NonNull::cast).ok_or_else(io::Error::last_os_error)
 }
 
-/// There is no shared memory to map.
+/// Pools have no shared memory to map.
 ///
 /// # Safety
 ///

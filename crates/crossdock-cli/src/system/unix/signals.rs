@@ -1,19 +1,24 @@
-//! Handles signals to this process while it lends. The lease ends with the command, so this process
-//! must outlive it.
+//! Handles signals to this process while it lends, and awaits the end of the command. The lease
+//! ends with the command, so this process must outlive it.
 //!
 //! The terminal sends its signals (INT, QUIT) to the whole process group, so the command receives
 //! them directly: here they are caught and dropped. Signals to one process (TERM, HUP) are
 //! forwarded. The command decides whether to end; if a TERM or HUP is sent to the whole group, the
 //! command receives it twice.
 
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use crossdock::bindings::system_text;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::failure::{Failure, Result};
+use crate::status;
 use crate::system::is_ignored;
 
 /// The signals that are forwarded.
@@ -52,15 +57,29 @@ pub(crate) fn catch() -> Result<()> {
 }
 
 /// Forwards signals to this process, beginning with those that arrived before it was known.
-pub(super) fn pass_on_to(process: Pid) {
-    COMMAND.store(process.as_raw_pid(), Ordering::SeqCst);
+pub(crate) fn pass_on_to(child: &Child) {
+    COMMAND.store(Pid::from_child(child).as_raw_pid(), Ordering::SeqCst);
     deliver();
 }
 
-/// Stops forwarding signals. Must be called before the process is reaped: another process may get
-/// its number afterwards.
-pub(super) fn pass_on_no_more() {
+/// Waits until the command has ended, without reaping it.
+pub(crate) fn await_end(child: &Child) -> io::Result<()> {
+    // The process is reaped only once no signal is forwarded to its number any more: another one
+    // may get the number afterwards.
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(child)), ended))?;
     COMMAND.store(0, Ordering::SeqCst);
+    Ok(())
+}
+
+/// The exit status of a shell for this end.
+pub(crate) fn exit_code(ended: ExitStatus) -> ExitCode {
+    ExitCode::from(code(ended))
+}
+
+fn code(ended: ExitStatus) -> u8 {
+    let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(status::FAILED)
 }
 
 /// Sends each pending signal once. Also runs in signal handlers.
@@ -82,10 +101,15 @@ fn bit(signal: i32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
-
     use super::*;
     use crate::lend::child;
+
+    #[test]
+    fn an_end_is_told_as_a_shell_tells_it() {
+        for (raw, told) in [(0, 0), (3 << 8, 3), (255 << 8, 255), (9, 137), (15, 143)] {
+            assert_eq!(code(ExitStatus::from_raw(raw)), told);
+        }
+    }
 
     #[test]
     fn a_signal_that_comes_before_the_command_is_known_reaches_it() {

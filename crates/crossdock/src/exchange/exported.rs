@@ -1,11 +1,14 @@
-//! Exports an array as a descriptor.
+//! Exports an array as a descriptor: of a file, or of shared memory.
+//!
+//! Where the system has no descriptors (Windows), a handle takes its place, which leaves the
+//! library only as the number that a child process inherits.
 
-use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{fmt, io};
 
 use crate::array::DArray;
 use crate::error::{Advice, Error, Explanation, Kind, Result, system_text};
 use crate::exchange::description::Description;
+use crate::memory::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use crate::memory::os::files;
 use crate::memory::{Backing, Birth, Lease, LeaseKind, Protocols};
 use crate::view::{Access, Copied, Copies, Reason, Refusal, Request, Terms, negotiate};
@@ -28,14 +31,27 @@ pub struct Exported {
 impl Exported {
     /// The descriptor, a duplicate, which child processes do not inherit unless the caller arranges
     /// that. It is open for writing only if [`Description::is_writable`].
+    #[cfg(unix)]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
     /// The descriptor, which the caller owns. Ends the lease.
+    #[cfg(unix)]
     #[doc(hidden)]
     pub fn into_fd(self) -> OwnedFd {
         self.fd
+    }
+
+    /// A duplicate of the descriptor that every child process inherits, with the same access. One
+    /// system call.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system, for example if this process may open no more descriptors.
+    #[doc(hidden)]
+    pub fn to_inherited(&self) -> io::Result<InheritedFd> {
+        files::inheritable(self.fd.as_fd()).map(InheritedFd)
     }
 
     /// The array behind the descriptor.
@@ -58,6 +74,17 @@ impl Exported {
     /// was copied, or if the copy was requested.
     pub fn copied_because(&self) -> Option<&Refusal> {
         self.copied.because()
+    }
+}
+
+/// A descriptor that child processes inherit while this lives, under the same number.
+#[derive(Debug)]
+pub struct InheritedFd(OwnedFd);
+
+impl InheritedFd {
+    /// The number of the descriptor, or, on Windows, of the handle.
+    pub fn number(&self) -> i32 {
+        self.0.as_raw_fd()
     }
 }
 
@@ -143,7 +170,7 @@ impl fmt::Debug for Exported {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use crate::array::Array;
@@ -235,5 +262,65 @@ mod tests {
         assert!(conflict.contains("shared memory"), "{conflict}");
         drop(exported);
         assert!(array.export(&Request::write()).is_ok());
+    }
+}
+
+#[cfg(test)]
+mod inheritance {
+    use std::fs::File;
+    use std::io::Write;
+
+    use crossdock_testkit::not_run;
+
+    use super::*;
+    use crate::array::Array;
+    use crate::buffer::Buffer;
+    use crate::element::DType;
+    use crate::layout::{Layout, Order};
+    use crate::memory::MapOptions;
+    use crate::memory::os::pages;
+    use crate::view::CopyPolicy;
+
+    /// Maps what a child process would inherit, and returns the array as the child sees it.
+    fn as_inherited(exported: &Exported) -> DArray {
+        let inherited = exported.to_inherited().unwrap();
+        assert_ne!(inherited.number(), exported.fd.as_raw_fd());
+        let (file, described) = (File::from(inherited.0), exported.description());
+        assert!(described.is_writable() || (&file).write_all(b"x").is_err(), "it can be written");
+        let buffer = Buffer::map(file, MapOptions::new()).unwrap();
+        let offset = usize::try_from(described.offset()).unwrap();
+        DArray::from_buffer(buffer, described.dtype().clone(), described.layout().clone(), offset).unwrap()
+    }
+
+    #[test]
+    fn a_child_process_inherits_the_mapped_file_itself() {
+        if !pages::HAS_MAPPINGS {
+            return not_run("the system maps no files");
+        }
+        let path = std::env::temp_dir().join(format!("crossdock-inherited-{}.raw", std::process::id()));
+        std::fs::write(&path, [9, 9, 1, 2, 3, 4, 5, 6]).unwrap();
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let buffer = Buffer::map(file, MapOptions::new().writable(true)).unwrap();
+        let layout = Layout::contiguous(&[2, 3], 1, Order::RowMajor).unwrap();
+        let array = DArray::from_buffer(buffer, DType::U8, layout, 2).unwrap();
+        let exported = export(&array.at("::-1").unwrap(), &Request::pin()).unwrap();
+        assert_eq!((exported.copied_nbytes(), exported.description().offset()), (0, 5));
+        let theirs = as_inherited(&exported);
+        array.set(&[1, 2], &7.into()).unwrap();
+        assert_eq!(theirs.to_string(), "[[4 5 7]\n [1 2 3]]");
+        drop((theirs, exported, array));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_child_process_inherits_a_copy_of_other_memory() {
+        if !pages::HAS_MAPPINGS {
+            return not_run("the system maps no files");
+        }
+        let array = DArray::from(Array::from_vec((0..6i16).collect(), [2, 3]).unwrap());
+        assert_eq!(export(&array, &Request::pin()).unwrap_err().would_copy(), Some(12));
+        let exported = export(&array, &Request::pin().copy(CopyPolicy::IfNeeded)).unwrap();
+        assert_eq!(exported.copied_nbytes(), 12);
+        assert_eq!(as_inherited(&exported).to_string(), array.to_string());
     }
 }

@@ -1,4 +1,6 @@
-//! Systems without signals and descriptors.
+//! Windows, which has neither signals nor descriptors.
+
+pub(crate) mod signals;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -12,7 +14,7 @@ pub(crate) fn check_stdout() -> io::Result<()> {
 }
 
 /// Whether both describe the same file. Only files that are written directly are compared, and
-/// these systems have none.
+/// Windows has none.
 pub(crate) fn is_same(_: &Metadata, _: &Metadata) -> bool {
     false
 }

@@ -1,0 +1,2 @@
+import msvcrt
+a["fd"] = msvcrt.open_osfhandle(a["handle"], 0)
