@@ -1,6 +1,6 @@
 //! Images.
 
-use crossdock::exchange::files::{self, Format, OpenOptions, SaveOptions};
+use crossdock::exchange::files;
 use crossdock::layout::Order;
 use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray};
@@ -21,7 +21,7 @@ fn without_one_channel(shape: &[usize]) -> &[usize] {
 #[cfg(feature = "png")]
 mod png {
     use super::*;
-    use crossdock::exchange::files::png;
+    use crossdock::exchange::files::{OpenOptions, png};
 
     #[test]
     fn pixels_come_back_decoded_once() {
@@ -138,7 +138,7 @@ mod png {
 #[cfg(feature = "jpeg")]
 mod jpeg {
     use super::*;
-    use crossdock::exchange::files::jpeg;
+    use crossdock::exchange::files::{Format, SaveOptions, jpeg};
 
     #[test]
     fn pixels_come_back_nearly() {
