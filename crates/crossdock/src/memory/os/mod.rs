@@ -49,7 +49,7 @@ pub(crate) use linux::{anonymous, attributes, files, pages, process, sockets, th
 pub(crate) use macos::testing;
 #[cfg(target_os = "macos")]
 pub(crate) use macos::{anonymous, attributes, files, pages, process, sockets, threads};
-pub(crate) use types::{FileKind, FileState, Interest, PageAccess, PageAdvice, Peer};
+pub(crate) use types::{FileKind, FileState, Interest, LONG_DOUBLE_IS_DOUBLE, PageAccess, PageAdvice, Peer};
 #[cfg(unix)]
 pub(crate) use unix::{errors, faults, messages};
 #[cfg(target_os = "wasi")]

@@ -2,6 +2,14 @@
 
 use crate::memory::os::fd::{OwnedFd, RawFd};
 
+/// Whether C's `long double` is its `double`, as on Windows (in the compiler of Microsoft, which
+/// built NumPy), on macOS for ARM, and on ARM with 32 bits.
+pub(crate) const LONG_DOUBLE_IS_DOUBLE: bool = cfg!(any(
+    windows,
+    all(target_os = "macos", target_arch = "aarch64"),
+    all(target_os = "linux", target_arch = "arm")
+));
+
 /// How the CPU may access pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageAccess {

@@ -2,6 +2,7 @@
 //! items.
 
 use crate::element::{ByteOrder, Scalar, ScalarKind};
+use crate::memory::os::LONG_DOUBLE_IS_DOUBLE;
 use std::ffi::{CStr, c_int, c_long, c_longlong, c_short};
 
 /// The meaning of a mark for the following items.
@@ -74,6 +75,7 @@ pub(super) fn number(letter: u8, mode: Mode) -> Option<ScalarKind> {
         b'e' => Some(ScalarKind::Float16),
         b'f' => Some(ScalarKind::Float32),
         b'd' => Some(ScalarKind::Float64),
+        b'g' if LONG_DOUBLE_IS_DOUBLE => Some(ScalarKind::Float64),
         b'g' => Some(ScalarKind::LongDouble),
         // As CPython 3.14 and its ctypes have them.
         b'F' => complex(b'f'),
@@ -101,6 +103,7 @@ pub(super) fn complex(letter: u8) -> Option<ScalarKind> {
     Some(match letter {
         b'f' => ScalarKind::Complex64,
         b'd' => ScalarKind::Complex128,
+        b'g' if LONG_DOUBLE_IS_DOUBLE => ScalarKind::Complex128,
         b'g' => ScalarKind::ComplexLongDouble,
         _ => return None,
     })
@@ -142,12 +145,32 @@ pub(super) fn spelling(scalar: Scalar, mode: Mode) -> Option<&'static CStr> {
         Float16 => c"e",
         Float32 => c"f",
         Float64 => c"d",
-        LongDouble => c"g",
+        LongDouble if !LONG_DOUBLE_IS_DOUBLE => c"g",
         Complex64 => c"Zf",
         Complex128 => c"Zd",
-        ComplexLongDouble => c"Zg",
+        ComplexLongDouble if !LONG_DOUBLE_IS_DOUBLE => c"Zg",
         Bytes(1) => c"c",
         Pointer => c"P",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_double_is_that_of_c_on_this_platform() {
+        let expected = match LONG_DOUBLE_IS_DOUBLE {
+            true => [ScalarKind::Float64, ScalarKind::Complex128],
+            false => [ScalarKind::LongDouble, ScalarKind::ComplexLongDouble],
+        };
+        for mode in [Mode::Aligned, Mode::Packed, Mode::Standard(ByteOrder::NATIVE)] {
+            assert_eq!([number(b'g', mode), complex(b'g')], expected.map(Some));
+        }
+        // One of 16 bytes has no letter where C's has 8.
+        let wide = [ScalarKind::LongDouble, ScalarKind::ComplexLongDouble];
+        let spelt = wide.map(|kind| spelling(Scalar::native(kind), Mode::Packed));
+        assert_eq!(spelt, if LONG_DOUBLE_IS_DOUBLE { [None, None] } else { [Some(c"g"), Some(c"Zg")] });
+    }
 }
