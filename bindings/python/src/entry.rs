@@ -49,29 +49,28 @@ fn current_state() -> Option<CurrentState> {
 /// whose name has the version in it.
 #[cfg(windows)]
 fn current_state() -> Option<CurrentState> {
-    use std::ffi::{CStr, c_char, c_void};
     use std::mem::transmute;
 
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        fn GetModuleHandleExW(flags: u32, address: *const c_void, module: *mut *mut c_void) -> c_int;
-        fn GetProcAddress(module: *mut c_void, name: *const c_char) -> *mut c_void;
-    }
-    /// The address is one in the library, which is not counted as used.
-    const OF_ADDRESS: u32 = 0x4 | 0x2;
-    const NAMES: [&CStr; 2] = [c"PyThreadState_GetUnchecked", c"_PyThreadState_UncheckedGet"];
+    use windows_sys::Win32::System::LibraryLoader::{
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+        GetModuleHandleExW, GetProcAddress,
+    };
+    use windows_sys::core::{PCSTR, s};
+
+    const NAMES: [PCSTR; 2] = [s!("PyThreadState_GetUnchecked"), s!("_PyThreadState_UncheckedGet")];
 
     let mut library = ptr::null_mut();
+    let how = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
     let inside = (&raw const ffi::PyBaseObject_Type).cast();
-    // SAFETY: the call accepts any address, and writes one handle to `library`.
-    if unsafe { GetModuleHandleExW(OF_ADDRESS, inside, &raw mut library) } == 0 {
+    // SAFETY: with the first flag the call accepts any address, and it writes one handle to
+    // `library`.
+    if unsafe { GetModuleHandleExW(how, inside, &raw mut library) } == 0 {
         return None;
     }
     // SAFETY: `library` is CPython's, which is never unloaded, and `name` is a C string.
-    let named = |name: &CStr| unsafe { GetProcAddress(library, name.as_ptr()) };
-    let found = NAMES.into_iter().map(named).find(|found| !found.is_null())?;
+    let found = NAMES.into_iter().find_map(|name| unsafe { GetProcAddress(library, name) })?;
     // SAFETY: CPython defines both names as a function of this type.
-    Some(unsafe { transmute::<*mut c_void, CurrentState>(found) })
+    Some(unsafe { transmute::<unsafe extern "system" fn() -> isize, CurrentState>(found) })
 }
 
 /// The value that a slot returns after an error.
