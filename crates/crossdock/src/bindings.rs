@@ -145,6 +145,11 @@ pub mod description {
     pub use crate::exchange::description::frame::Frame;
 }
 
+/// The bits of C's `long double`.
+pub mod long_double {
+    pub use crate::element::long_double::{LongDoubleFormat, NATIVE};
+}
+
 /// Arrays for child processes, which inherit a descriptor or a handle.
 pub mod exported {
     pub use crate::exchange::exported::{Exported, InheritedFd, export};

@@ -13,9 +13,9 @@
 
 pub(crate) mod dialect;
 mod dtype;
-mod extended;
 mod field_of;
 mod float;
+pub(crate) mod long_double;
 mod once;
 mod padding;
 pub(crate) mod record;

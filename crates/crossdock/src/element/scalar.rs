@@ -68,8 +68,8 @@ pub enum ScalarKind {
     Float64,
     /// The upper half of a binary32.
     BFloat16,
-    /// C's `long double` on x86-64: the 80-bit extended format in 16 bytes, of which 6 are padding.
-    /// Opaque.
+    /// C's `long double` of 16 bytes: on x86 the 80-bit extended format and 6 bytes of padding, on
+    /// other processors IEEE binary128.
     LongDouble,
     /// 3 exponent and 4 mantissa bits, IEEE style.
     Float8E3M4,

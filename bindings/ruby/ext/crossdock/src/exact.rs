@@ -3,6 +3,7 @@
 //! Ruby's own `to_f` does not serve: it rounds large numerators and denominators before it divides
 //! them, and a double rounded to a narrower float is rounded twice.
 
+use crossdock::bindings::long_double;
 use crossdock::element::{ScalarKind, Value as Element};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Float, Integer, Ruby, Value, prelude::*};
@@ -15,7 +16,7 @@ const MOST_DIGITS: i64 = 6000;
 
 /// A quotient is computed with this many bits, or one more: two more than the widest significand
 /// needs.
-const QUOTIENT_BITS: i64 = 67;
+const QUOTIENT_BITS: i64 = long_double::NATIVE.precision() as i64 + 3;
 
 /// The bytes of a `long double`.
 type Wide = [u8; 16];
@@ -29,14 +30,14 @@ enum Precision {
     /// second rounding gives what a single one would (round to odd).
     Odd,
     /// A `long double`, to the nearest.
-    Extended,
+    LongDouble,
 }
 
 impl Precision {
     fn of(kind: ScalarKind) -> Self {
         match kind {
             ScalarKind::Float64 | ScalarKind::Complex128 => Self::Double,
-            ScalarKind::LongDouble | ScalarKind::ComplexLongDouble => Self::Extended,
+            ScalarKind::LongDouble | ScalarKind::ComplexLongDouble => Self::LongDouble,
             _ => Self::Odd,
         }
     }
@@ -50,7 +51,7 @@ impl Precision {
 pub(crate) fn real(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Element> {
     let precision = Precision::of(kind);
     Ok(match precision {
-        Precision::Extended => Element::LongDouble(wide(ruby, value, kind)?),
+        Precision::LongDouble => Element::LongDouble(wide(ruby, value, kind)?),
         _ => Element::Float(double(ruby, value, precision, kind)?),
     })
 }
@@ -63,7 +64,7 @@ pub(crate) fn complex(ruby: &Ruby, re: Value, im: Value, kind: ScalarKind) -> Re
         _ => Precision::Double,
     };
     Ok(match precision {
-        Precision::Extended => {
+        Precision::LongDouble => {
             Element::ComplexLongDouble(Box::new([wide(ruby, re, kind)?, wide(ruby, im, kind)?]))
         }
         _ => Element::Complex {
@@ -107,22 +108,10 @@ fn double(ruby: &Ruby, value: Value, precision: Precision, kind: ScalarKind) -> 
 fn wide(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Wide> {
     let (num, den) = match Exact::of(ruby, value)? {
         Exact::Fraction(num, den) => (num, den),
-        Exact::Float(float) if float == 0.0 || !float.is_finite() => return Ok(special(float)),
-        Exact::Float(float) => fraction(ruby.float_from_f64(float).as_value())?,
+        Exact::Float(float) => return Ok(long_double::NATIVE.encode_f64(float)),
         Exact::Beyond => return Err(Failure::misfit(ruby, value, kind)),
     };
-    Quotient::new(num, den)?.to_extended().ok_or_else(|| Failure::misfit(ruby, value, kind))
-}
-
-/// Zero, infinity or NaN as a `long double`.
-fn special(float: f64) -> Wide {
-    let sign = u128::from(float.is_sign_negative()) << 79;
-    let bits: u128 = match float {
-        0.0 => 0,
-        _ if float.is_nan() => 0x7fff << 64 | 3 << 62,
-        _ => 0x7fff << 64 | 1 << 63,
-    };
-    (sign | bits).to_le_bytes()
+    Quotient::new(num, den)?.to_long_double().ok_or_else(|| Failure::misfit(ruby, value, kind))
 }
 
 /// What a real number says of itself.
@@ -240,26 +229,15 @@ impl Quotient {
     }
 
     /// As a `long double`; `None` for a number that is too large.
-    fn to_extended(self) -> Option<Wide> {
+    fn to_long_double(self) -> Option<Wide> {
         if self.bits == 0 {
             return Some([0; 16]);
         }
+        let format = long_double::NATIVE;
+        // The exponents of the highest bit, and of the lowest bit that a long double has.
         let highest = self.length() - 1 + self.exponent;
-        let lowest = highest.max(-16_382) - 63;
-        let mut kept = self.rounded(lowest - self.exponent, false);
-        let mut field = (highest.max(-16_382) + 16_383) as u128;
-        if kept >> 64 != 0 {
-            (kept, field) = (kept >> 1, field + 1);
-        }
-        // The leading one is written out: without it, the number is subnormal, with the exponent
-        // field 0.
-        if kept >> 63 == 0 {
-            field = 0;
-        }
-        if field >= 0x7fff {
-            return None;
-        }
-        Some((u128::from(self.negative) << 79 | field << 64 | kept).to_le_bytes())
+        let lowest = highest.max(-16_382) - i64::from(format.precision() - 1);
+        format.encode(self.negative, self.rounded(lowest - self.exponent, false), lowest)
     }
 }
 

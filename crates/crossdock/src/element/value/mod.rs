@@ -7,7 +7,7 @@ mod read;
 mod show;
 mod write;
 
-use crate::element::{TimeUnit, extended};
+use crate::element::{TimeUnit, long_double};
 
 pub(crate) use self::member::Member;
 pub(crate) use self::member::RegisterKind;
@@ -123,7 +123,7 @@ impl Value {
             Self::Int(value) => Some(*value as f64),
             Self::UInt(value) => Some(*value as f64),
             Self::Float(value) => Some(*value),
-            Self::LongDouble(raw) => Some(extended::to_f64(raw)),
+            Self::LongDouble(raw) => Some(long_double::NATIVE.to_f64(raw)),
             _ => None,
         }
     }
@@ -133,7 +133,7 @@ impl Value {
         match self {
             Self::Complex { re, im } => Some((*re, *im)),
             Self::ComplexLongDouble(parts) => {
-                let [re, im] = parts.map(|part| extended::to_f64(&part));
+                let [re, im] = parts.map(|part| long_double::NATIVE.to_f64(&part));
                 Some((re, im))
             }
             real => Some((real.as_f64()?, 0.0)),
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(Value::from(2.5f32).as_f64(), Some(2.5));
         assert_eq!(Value::from(2.5).as_i64(), None);
         assert_eq!(Value::from(true).as_f64(), None);
-        assert_eq!(Value::LongDouble(extended::from_f64(2.5)).as_f64(), Some(2.5));
+        assert_eq!(Value::LongDouble(long_double::NATIVE.encode_f64(2.5)).as_f64(), Some(2.5));
         assert_eq!(Value::from(2).as_complex(), Some((2.0, 0.0)));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::element::value::digits;
-use crate::element::{DType, DTypeKind, ScalarKind, Value, extended, time};
+use crate::element::{DType, DTypeKind, ScalarKind, Value, long_double, time};
 
 impl Value {
     /// The value as text for its dtype: narrow floats have the fewest digits that round-trip in
@@ -57,9 +57,11 @@ impl fmt::Display for Shown<'_> {
             Value::UInt(value) => write!(f, "{value}"),
             Value::Float(value) => f.write_str(&digits::float(*value, self.float_kind())),
             Value::Complex { re, im } => f.write_str(&digits::complex(*re, *im, self.float_kind())),
-            Value::LongDouble(raw) => f.write_str(&digits::float(extended::to_f64(raw), ScalarKind::Float64)),
+            Value::LongDouble(raw) => {
+                f.write_str(&digits::float(long_double::NATIVE.to_f64(raw), ScalarKind::Float64))
+            }
             Value::ComplexLongDouble(parts) => {
-                let [re, im] = parts.map(|part| extended::to_f64(&part));
+                let [re, im] = parts.map(|part| long_double::NATIVE.to_f64(&part));
                 f.write_str(&digits::complex(re, im, ScalarKind::Float64))
             }
             Value::Bytes(bytes) => write_bytes(f, bytes),
@@ -192,7 +194,7 @@ mod tests {
             ),
             (Value::DateTime { count: NAT, unit }, "NaT"),
             (Value::TimeDelta { count: 3, unit }, "75 microseconds"),
-            (Value::LongDouble(extended::from_f64(1.5)), "1.5"),
+            (Value::LongDouble(long_double::NATIVE.encode_f64(1.5)), "1.5"),
             (Value::Pointer(4096), "0x1000"),
             (Value::Array(vec![1.into(), 2.into()]), "[1, 2]"),
             (Value::Record(vec![("a".into(), 1.into())]), "(1,)"),

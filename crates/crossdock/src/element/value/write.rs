@@ -3,7 +3,7 @@
 use crate::element::float::FloatFormat;
 use crate::element::units::{self, Converted};
 use crate::element::value::read::check_width;
-use crate::element::{ByteOrder, DType, DTypeKind, Record, Scalar, ScalarKind, SubArray, Value, extended};
+use crate::element::{ByteOrder, DType, DTypeKind, Record, Scalar, ScalarKind, SubArray, Value, long_double};
 use crate::error::{Error, Kind, Result};
 
 impl Value {
@@ -87,7 +87,7 @@ impl Value {
             Self::Float(value) if value.fract() == 0.0 && value.abs() < 2_f64.powi(100) => {
                 Some(value as i128)
             }
-            Self::LongDouble(ref raw) => extended::to_int(raw),
+            Self::LongDouble(ref raw) => long_double::NATIVE.to_int(raw),
             _ => None,
         }
     }
@@ -180,7 +180,9 @@ fn write_scalar(value: &Value, scalar: Scalar, bytes: &mut [u8]) -> Result<()> {
         (ScalarKind::ComplexLongDouble, _) => {
             let [re, im] = match value {
                 Value::ComplexLongDouble(both) => **both,
-                Value::Complex { re, im } => [extended::from_f64(*re), extended::from_f64(*im)],
+                Value::Complex { re, im } => {
+                    [long_double::NATIVE.encode_f64(*re), long_double::NATIVE.encode_f64(*im)]
+                }
                 real => [long_double(real).ok_or_else(misfit)?, [0; 16]],
             };
             parts[..16].copy_from_slice(&re);
@@ -226,8 +228,8 @@ fn put(parts: &mut [u8; 32], at: usize, word: u64, width: usize) {
 fn long_double(value: &Value) -> Option<[u8; 16]> {
     match value {
         Value::LongDouble(raw) => Some(*raw),
-        Value::Float(value) => Some(extended::from_f64(*value)),
-        whole => whole.whole().map(extended::from_int),
+        Value::Float(value) => Some(long_double::NATIVE.encode_f64(*value)),
+        whole => whole.whole().map(|number| long_double::NATIVE.encode_int(number)),
     }
 }
 
@@ -247,13 +249,13 @@ pub(super) fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
         ScalarKind::UInt64 => int(value, |number: u64| number),
         ScalarKind::Float64 => match value {
             Value::Float(number) => Some(number.to_bits()),
-            Value::LongDouble(raw) => extended::fits_f64(raw).map(f64::to_bits),
+            Value::LongDouble(raw) => long_double::NATIVE.fits_f64(raw).map(f64::to_bits),
             whole => Some((whole.whole()? as f64).to_bits()),
         },
         float => {
             let number = match value {
                 Value::Float(number) => *number,
-                Value::LongDouble(raw) => extended::to_odd(raw)?,
+                Value::LongDouble(raw) => long_double::NATIVE.to_odd(raw)?,
                 whole => to_odd(whole.whole()?),
             };
             match FloatFormat::of(float) {
@@ -439,7 +441,7 @@ mod tests {
 
     #[test]
     fn long_doubles_become_other_numbers_where_they_fit() {
-        let long = |value: f64| Value::LongDouble(extended::from_f64(value));
+        let long = |value: f64| Value::LongDouble(long_double::NATIVE.encode_f64(value));
         for dtype in NUMBERS.iter().filter(|&dtype| {
             ![DType::native(ScalarKind::Pointer), DType::native(ScalarKind::Float8E8M0Fnu)].contains(dtype)
         }) {
@@ -450,7 +452,9 @@ mod tests {
             }
         }
         let mut bytes = [0; 8];
-        Value::LongDouble(extended::from_int((1 << 53) + 1)).write(&DType::I64, &mut bytes).unwrap();
+        Value::LongDouble(long_double::NATIVE.encode_int((1 << 53) + 1))
+            .write(&DType::I64, &mut bytes)
+            .unwrap();
         assert_eq!(i64::from_ne_bytes(bytes), (1 << 53) + 1);
         long(-0.0).write(&DType::F64, &mut bytes).unwrap();
         assert_eq!(f64::from_ne_bytes(bytes).to_bits(), (-0.0_f64).to_bits());
@@ -458,10 +462,13 @@ mod tests {
             !fits(long(0.5), &DType::I64) && !fits(long(1e39), &DType::F32) && fits(long(0.1), &DType::F32)
         );
         assert!(fits(long(f64::INFINITY), &DType::F64) && fits(long(f64::NAN), &DType::F32));
-        let mut large = extended::from_f64(f64::MAX);
-        large[9] = 0x7f;
+        let large =
+            long_double::NATIVE.encode(false, 1 << (long_double::NATIVE.precision() - 1), 16_000).unwrap();
         assert!(!fits(Value::LongDouble(large), &DType::F64) && !fits(Value::LongDouble(large), &DType::F32));
-        let complex = Value::ComplexLongDouble(Box::new([extended::from_f64(1.5), extended::from_f64(-2.5)]));
+        let complex = Value::ComplexLongDouble(Box::new([
+            long_double::NATIVE.encode_f64(1.5),
+            long_double::NATIVE.encode_f64(-2.5),
+        ]));
         let mut bytes = [0; 16];
         complex.write(&DType::C128, &mut bytes).unwrap();
         assert_eq!(Value::read(&DType::C128, &bytes).unwrap().as_complex(), Some((1.5, -2.5)));
