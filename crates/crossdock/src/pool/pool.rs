@@ -151,7 +151,7 @@ impl Pool {
     /// [`shm::export`]: crate::exchange::protocol::shm::export
     pub fn shareable(limit_nbytes: usize, quiet: Duration) -> Result<Self> {
         if !anonymous::HAS_SHARED {
-            return Err(Error::new(Kind::Unsupported, "this system has no shareable pools"));
+            return Err(Error::new(Kind::Unsupported, "this system has no shared memory for pools"));
         }
         Self::of_source("shareable", BlockSource::shareable(limit_nbytes, quiet))
     }

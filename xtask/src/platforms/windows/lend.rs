@@ -82,7 +82,7 @@ pub(super) const CALLS: &[(i32, &[&str])] = &[
 
 /// Compiles the program with a compiler.
 pub(super) fn build(run: &mut Run<'_>, mut cc: Command, program: &Path) -> Result<()> {
-    let source = program.with_extension("c");
+    let source = program.with_file_name("borrower.c");
     write(&source, &format!("{HEADERS}{SOURCE}"))?;
     cc.args(["-Wall", "-Wextra", "-Werror", "-I"]).arg(run.door.root.join(LINES));
     run.exec(cc.arg("-o").arg(program).arg(&source))

@@ -35,7 +35,11 @@ pub(in crate::platforms) fn takes_headers(run: &mut Run<'_>) -> Result<()> {
 pub(in crate::platforms) fn library(run: &mut Run<'_>, build: &Build) -> Result<usize> {
     let folder = run.door.target.join("platforms/library");
     fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    link(run, build, &folder)?;
+    // The library that programs are linked with is in a folder without the DLL, by which zig would
+    // link them, too.
+    let linked = folder.join("lib");
+    fs::create_dir_all(&linked).with_context(|| format!("{} cannot be made", linked.display()))?;
+    link(run, build, &folder, &linked)?;
     let wine = Wine::new(run)?;
     let mut programs = 0;
     for sources in ["crates/crossdock-capi/tests/c", "examples/c"] {
@@ -50,8 +54,8 @@ pub(in crate::platforms) fn library(run: &mut Run<'_>, build: &Build) -> Result<
             }
             let program = folder.join(name).with_extension("exe");
             let mut cc = cc(run.door, "-std=c11 -Wall -Wextra -Werror");
-            cc.arg(HEADERS).arg("-o").arg(&program);
-            run.exec(cc.arg(&source).arg(folder.join("crossdock.lib")))?;
+            cc.arg(HEADERS).arg("-o").arg(&program).arg(&source);
+            run.exec(cc.arg("-L").arg(&linked).arg("-lcrossdock"))?;
             let files = folder.join("files");
             fs::create_dir_all(&files)?;
             // Wine finds the library beside the program.
@@ -64,9 +68,10 @@ pub(in crate::platforms) fn library(run: &mut Run<'_>, build: &Build) -> Result<
 }
 
 /// Makes `crossdock.dll` with all functions of the header and no other name, and the library that
-/// programs are linked with. (Cargo's shared library cannot be made: cargo-zigbuild drops the list
-/// of its names, and there are more than a library for Windows can have.)
-fn link(run: &mut Run<'_>, build: &Build, folder: &Path) -> Result<()> {
+/// programs are linked with, under the one name by which zig, mingw and Microsoft's compiler find
+/// it. (Cargo's shared library cannot be made: cargo-zigbuild drops the list of its names, and
+/// there are more than a library for Windows can have.)
+fn link(run: &mut Run<'_>, build: &Build, folder: &Path, linked: &Path) -> Result<()> {
     let mut cargo =
         run.door.command("cargo-zigbuild", "rustc --locked -p crossdock-capi --lib --crate-type staticlib");
     build.prepare(run.door, &mut cargo)?;
@@ -80,5 +85,5 @@ fn link(run: &mut Run<'_>, build: &Build, folder: &Path) -> Result<()> {
     write(&list, &format!("LIBRARY crossdock.dll\nEXPORTS\n{}\n", exports.join("\n")))?;
     let mut cc = cc(run.door, "-shared -o");
     cc.arg(folder.join("crossdock.dll")).arg(&library).arg(&list).args(LIBRARIES.split_whitespace());
-    run.exec(cc.arg(format!("-Wl,--out-implib={}", folder.join("crossdock.lib").display())))
+    run.exec(cc.arg(format!("-Wl,--out-implib={}", linked.join("crossdock.lib").display())))
 }
