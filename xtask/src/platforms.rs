@@ -21,7 +21,7 @@ use crate::run::{Door, Run};
 use machine::Machine;
 use packages::standard_library;
 pub(crate) use packages::{compiler, qemu};
-pub(crate) use record::{BUILT, INSTALLED, wheel_was_tried};
+pub(crate) use record::{BUILT, INSTALLED, runs, wheel_was_tried};
 use record::{PARTS, Record};
 
 /// What the suite does for a part of a platform.
@@ -131,11 +131,11 @@ impl Platform {
             *state = match part {
                 Runs(programs) => {
                     run.step(&format!("{}, {name}", self.target));
-                    Record::runs(programs(run, &build)?)
+                    record::runs(programs(run, &build)?)
                 }
                 Tests(machine) => {
                     run.step(&format!("{}, tests", self.target));
-                    Record::runs(machine.tests(run, &build)?)
+                    record::runs(machine.tests(run, &build)?)
                 }
                 Checks => "checks".to_owned(),
                 Known(state) => (*state).to_owned(),

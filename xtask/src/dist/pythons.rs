@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::root::Root;
 use super::trials::{FIRST_SESSION, example, names_no_path, offer_wheels, offer_wheels_with, prints};
-use super::{Dist, cpython};
+use super::{Dist, cpython, wheel_tests};
 use crate::platforms;
 use crate::provision::DIST;
 use crate::run::Run;
@@ -37,10 +37,11 @@ const PRINTED: &str = "5.0 5.0 (2, 3) True (214, 640, 3)\naarch64";
 pub(super) fn aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::foreign(run, dist, "arm64", PACKAGES)?;
     fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
-    let python =
-        Python { root: &root, start: &["/qemu", "/usr/bin/python3.11"], pip: "usr/share/python-wheels" };
+    let start = ["/qemu", "/usr/bin/python3.11"];
+    let python = Python { root: &root, start: &start, pip: "usr/share/python-wheels" };
     offer_wheels(run, dist, "manylinux_2_28_aarch64", &root.new_folder(WHEELS)?)?;
-    python.installs_and_prints(run, dist, PROGRAM, PRINTED)
+    python.installs_and_prints(run, dist, PROGRAM, PRINTED)?;
+    wheel_tests::pass(run, dist, &root, &start)
 }
 
 /// The README's program in Python without the line that needs the module `ctypes`, which this

@@ -17,15 +17,20 @@ pub(crate) const INSTALLED: &str = "installed here";
 /// The state of a wheel of which `cargo xtask dist --installed` has only read the files.
 pub(crate) const BUILT: &str = "built, never run";
 
+/// The state of a part whose tests ran here.
+pub(crate) fn runs(tests: usize) -> String {
+    format!("runs here ({tests} tests)")
+}
+
 /// Records the state of the wheel for a platform after its trial.
-pub(crate) fn wheel_was_tried(root: &Path, target: &str, state: &str) -> Result<()> {
+pub(crate) fn wheel_was_tried(root: &Path, target: &str, state: String) -> Result<()> {
     let mut record = Record::read(root)?;
     let mut states = record.of(target).with_context(|| format!("{FILE} has no platform {target}"))?;
     let wheel = PARTS.iter().position(|part| *part == "wheel").context("wheels are a part")?;
     if states[wheel] == state {
         return Ok(());
     }
-    states[wheel] = state.to_owned();
+    states[wheel] = state;
     record.set(target, states);
     record.write(root)
 }
@@ -35,11 +40,6 @@ pub(crate) fn wheel_was_tried(root: &Path, target: &str, state: &str) -> Result<
 pub(super) struct Record(pub(super) Vec<(String, [String; PARTS.len()])>);
 
 impl Record {
-    /// The state of a part whose tests ran here.
-    pub(super) fn runs(tests: usize) -> String {
-        format!("runs here ({tests} tests)")
-    }
-
     /// A line for each part of each platform: the platform, the part and its state.
     fn to_csv(&self) -> String {
         let lines = self.0.iter().flat_map(|(target, states)| {
@@ -132,14 +132,13 @@ mod tests {
         assert_eq!(recorded, PLATFORMS.iter().map(|platform| platform.target).collect::<Vec<_>>());
         for ((target, states), platform) in record.0.iter().zip(PLATFORMS) {
             for (state, part) in states.iter().zip(&platform.parts) {
+                let tests = state.strip_prefix("runs here (").and_then(|s| s.strip_suffix(" tests)"));
+                let has_run = tests.is_some_and(|tests| tests.parse().is_ok_and(|tests: usize| tests > 0));
                 let fits = match part {
-                    Part::Tests(_) | Part::Runs(_) => {
-                        let tests = state.strip_prefix("runs here (").and_then(|s| s.strip_suffix(" tests)"));
-                        tests.is_some_and(|tests| tests.parse().is_ok_and(|tests: usize| tests > 0))
-                    }
+                    Part::Tests(_) | Part::Runs(_) => has_run,
                     Part::Checks => state == "checks",
                     Part::Known(known) => state == known,
-                    Part::Dist => [INSTALLED, BUILT, "not made"].contains(&state.as_str()),
+                    Part::Dist => has_run || [INSTALLED, BUILT, "not made"].contains(&state.as_str()),
                 };
                 assert!(fits, "{target}: {state}");
             }
