@@ -39,8 +39,9 @@ const TAGS: [&str; 6] = [
 const SOURCES: [&str; 5] = ["README.md", "bindings/python", "data", "docs", "examples"];
 const TESTS: &str = "source/bindings/python/tests";
 
-/// The modules of the tests. The others start processes, which qemu does not do reliably for
-/// programs with threads, or need counterparts that are not here.
+/// Modules of the tests that pass under qemu. Of the others, many start processes, which qemu does
+/// not do reliably for programs with threads, some need further counterparts, and the rest was not
+/// tried.
 const MODULES: &[&str] = &[
     "arguments",
     "array",
