@@ -18,8 +18,8 @@ pub struct LongDoubleFormat {
 /// That of x86: 80 bits, then six bytes of padding.
 const EXTENDED: LongDoubleFormat = LongDoubleFormat { precision: 64, stored: 64 };
 
-/// IEEE binary128, as on ARM, RISC-V, LoongArch, s390x and WebAssembly. (On POWER, compilers also
-/// have pairs of doubles, which no array is told from.)
+/// IEEE binary128, as on ARM, RISC-V, LoongArch, s390x and WebAssembly. (On POWER, some compilers
+/// have pairs of doubles instead. Nothing tells the two apart, so those are read wrongly there.)
 const QUAD: LongDoubleFormat = LongDoubleFormat { precision: 113, stored: 112 };
 
 /// The one of this processor, where a `long double` has 16 bytes.
@@ -110,8 +110,8 @@ impl LongDoubleFormat {
     }
 
     /// `significand * 2^exponent`, where the significand has [`precision`](Self::precision) bits,
-    /// or fewer with the lowest exponent, or is the power of two above them. `None` for a number
-    /// that is too large.
+    /// or fewer with the [`lowest`](Self::lowest) exponent, or is the power of two above them.
+    /// `None` for a number that is too large.
     #[must_use]
     pub fn encode(self, negative: bool, significand: u128, exponent: i64) -> Option<[u8; 16]> {
         let is_above = significand >> self.precision != 0;
@@ -134,7 +134,7 @@ impl LongDoubleFormat {
     }
 
     /// The exponent of the lowest bit of all numbers.
-    const fn lowest(self) -> i32 {
+    pub const fn lowest(self) -> i32 {
         1 - EXPONENT_BIAS - (self.precision as i32 - 1)
     }
 

@@ -99,7 +99,7 @@ pub enum ScalarKind {
     Complex64,
     /// Two binary64.
     Complex128,
-    /// Two `long double`. Opaque.
+    /// Two `long double`.
     ComplexLongDouble,
     /// An address of 8 bytes. Opaque: it is shown, never followed.
     Pointer,

@@ -236,7 +236,7 @@ impl Quotient {
         let format = long_double::NATIVE;
         // The exponents of the highest bit, and of the lowest bit that a long double has.
         let highest = self.length() - 1 + self.exponent;
-        let lowest = highest.max(-16_382) - i64::from(format.precision() - 1);
+        let lowest = (highest - i64::from(format.precision() - 1)).max(format.lowest().into());
         format.encode(self.negative, self.rounded(lowest - self.exponent, false), lowest)
     }
 }

@@ -22,7 +22,7 @@
 //! | `5s`, `5w` | one element of five bytes or code points, `S5`, `U5` |
 //! | `5p` | a length-prefixed string: opaque bytes, `V5` |
 //! | `5x` | padding; with a name, or alone, opaque bytes, `V5` |
-//! | `g` | C's `long double`: `float64` where it has 8 bytes (Windows, macOS on ARM), else 16 bytes |
+//! | `g` | C's `long double`: `float64` where it has 8 bytes (Windows, macOS on ARM), else 16 |
 //! | `3d`, `(3)d` | a sub-array |
 //! | several items outside a record | a record with the fields `f0`, `f1`, … |
 
