@@ -12,10 +12,11 @@ use crate::run::Run;
 
 /// What runs the programs of a platform.
 pub(crate) enum Machine {
-    /// Another processor, in the names of Debian's packages and of qemu, and the ends of the names
-    /// that Debian and zig have for its system.
+    /// Another processor, in the names of Debian's packages, of qemu and of zig, and the ends of the
+    /// names that Debian and zig have for its system.
     Qemu {
         package: &'static str,
+        qemu: &'static str,
         processor: &'static str,
         system: &'static str,
         /// The programs of the library's tests that run, besides unit tests.
@@ -29,17 +30,33 @@ pub(crate) enum Machine {
     Wasmtime,
 }
 
-pub(super) const AARCH64: Machine = gnu("arm64", "aarch64", PROGRAMS);
-pub(super) const S390X: Machine = gnu("s390x", "s390x", &[]);
-pub(super) const ARMV7: Machine =
-    Machine::Qemu { package: "armhf", processor: "arm", system: "linux-gnueabihf", programs: &[] };
+pub(super) const AARCH64: Machine = Machine::Qemu {
+    package: "arm64",
+    qemu: "aarch64",
+    processor: "aarch64",
+    system: GNU,
+    programs: PROGRAMS,
+};
+pub(super) const S390X: Machine = gnu("s390x", "s390x", "s390x");
+pub(super) const POWER: Machine = gnu("ppc64el", "ppc64le", "powerpc64le");
+pub(super) const RISCV: Machine = gnu("riscv64", "riscv64", "riscv64");
+pub(super) const ARMV7: Machine = Machine::Qemu {
+    package: "armhf",
+    qemu: "arm",
+    processor: "arm",
+    system: "linux-gnueabihf",
+    programs: &[],
+};
 pub(super) const I686: Machine = Machine::Here;
 pub(super) const WINDOWS: Machine = Machine::Wine;
 pub(super) const WASI: Machine = Machine::Wasmtime;
 
-/// A processor whose Linux has nothing special in its names.
-const fn gnu(package: &'static str, processor: &'static str, programs: &'static [&'static str]) -> Machine {
-    Machine::Qemu { package, processor, system: "linux-gnu", programs }
+/// What Debian and zig call Linux where there is one kind of it.
+const GNU: &str = "linux-gnu";
+
+/// A processor on which unit tests run, and no other programs.
+const fn gnu(package: &'static str, qemu: &'static str, processor: &'static str) -> Machine {
+    Machine::Qemu { package, qemu, processor, system: GNU, programs: &[] }
 }
 
 /// The tests that run under qemu: what depends on the processor and on its byte order. Others,
@@ -100,9 +117,9 @@ impl Machine {
             Self::Here => return Ok(Vec::new()),
             Self::Wine => return windows::runner(run, test),
             Self::Wasmtime => return Ok(wasi::runner(run.door)),
-            Self::Qemu { package, processor, system, .. } => {
+            Self::Qemu { package, qemu: name, processor, system, .. } => {
                 let libraries = ["libc6", "libgcc-s1"].map(|name| format!("{name}-{package}-cross"));
-                let qemu = qemu(run, processor)?;
+                let qemu = qemu(run, name)?;
                 let target = format!("{processor}-{system}");
                 let root = unpack(run, processor, &libraries)?.join("usr").join(&target);
                 (vec![qemu.display().to_string(), "-L".to_owned(), root.display().to_string()], target)

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::PLATFORMS;
+
 /// The columns of the table.
 pub(super) const PARTS: [&str; 5] = ["library tests", "C library", "command", "wheel", "gem"];
 
@@ -60,12 +62,14 @@ impl Record {
         self.0.iter().find(|(name, _)| name == target).map(|(_, states)| states.clone())
     }
 
-    /// Replaces the states of a platform.
+    /// Replaces the states of a platform, or adds them where the suite has it.
     pub(super) fn set(&mut self, target: &str, states: [String; PARTS.len()]) {
-        match self.0.iter_mut().find(|(name, _)| name == target) {
-            Some((_, old)) => *old = states,
-            None => self.0.push((target.to_owned(), states)),
+        if let Some((_, old)) = self.0.iter_mut().find(|(name, _)| name == target) {
+            *old = states;
+            return;
         }
+        self.0.push((target.to_owned(), states));
+        self.0.sort_by_key(|(name, _)| PLATFORMS.iter().position(|platform| platform.target == name));
     }
 
     fn from_csv(text: &str) -> Option<Self> {
@@ -119,7 +123,7 @@ fn parts_of(page: &str) -> Option<(&str, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platforms::{PLATFORMS, Part};
+    use crate::platforms::Part;
 
     #[test]
     fn the_record_has_a_state_that_the_suite_gives_for_each_part_and_the_page_shows_it() {

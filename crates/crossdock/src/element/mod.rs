@@ -20,6 +20,7 @@ mod once;
 mod padding;
 pub(crate) mod record;
 mod scalar;
+mod single;
 mod time;
 mod types;
 mod units;
@@ -36,6 +37,7 @@ pub use self::padding::Padding;
 pub(crate) use self::record::MAX_DEPTH;
 pub use self::record::{Field, Record, SubArray};
 pub use self::scalar::{ByteOrder, Scalar, ScalarKind};
+pub(crate) use self::single::{narrowed, widened};
 pub use self::time::{NAT, TimeBase, TimeUnit};
 #[cfg(feature = "bytemuck-1")]
 pub use self::types::Plain;

@@ -1,7 +1,7 @@
 //! Numbers that fit into one register, without a tree or the heap.
 
 use crate::element::value::write::pattern;
-use crate::element::{ScalarKind, Value};
+use crate::element::{ScalarKind, Value, widened};
 use crate::error::Result;
 use crate::memory::racy;
 
@@ -101,7 +101,7 @@ impl RegisterKind {
             Self::UInt32 => Member::UInt(load!(u32).into()),
             Self::Int64 => Member::Int(load!(i64)),
             Self::UInt64 => Member::UInt(load!(u64)),
-            Self::Float32 => Member::Float(f32::from_bits(load!(u32)).into()),
+            Self::Float32 => Member::Float(widened(f32::from_bits(load!(u32)))),
             Self::Float64 => Member::Float(f64::from_bits(load!(u64))),
         }
     }

@@ -1,7 +1,7 @@
 //! Reads a value from bytes.
 
 use crate::element::float::FloatFormat;
-use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, SubArray, Value};
+use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, SubArray, Value, widened};
 use crate::error::{Advice, Error, Kind, Result, try_copied, try_with_capacity};
 use crate::memory::racy;
 
@@ -190,7 +190,7 @@ impl ScalarBytes {
         let word = self.word(index);
         match FloatFormat::of(kind) {
             Some(format) => format.decode(word as u16),
-            None if self.component == 4 => f64::from(f32::from_bits(word as u32)),
+            None if self.component == 4 => widened(f32::from_bits(word as u32)),
             None => f64::from_bits(word),
         }
     }

@@ -3,7 +3,9 @@
 use crate::element::float::FloatFormat;
 use crate::element::units::{self, Converted};
 use crate::element::value::read::check_width;
-use crate::element::{ByteOrder, DType, DTypeKind, Record, Scalar, ScalarKind, SubArray, Value, long_double};
+use crate::element::{
+    ByteOrder, DType, DTypeKind, Record, Scalar, ScalarKind, SubArray, Value, long_double, narrowed,
+};
 use crate::error::{Error, Kind, Result};
 
 impl Value {
@@ -261,7 +263,7 @@ pub(super) fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
             match FloatFormat::of(float) {
                 Some(format) => format.fits(number).then(|| format.encode(number).into()),
                 None if float == ScalarKind::Float32 => {
-                    let narrow = number as f32;
+                    let narrow = narrowed(number);
                     (narrow.is_finite() || !number.is_finite()).then(|| narrow.to_bits().into())
                 }
                 None => None,

@@ -2,28 +2,31 @@
 
 use std::marker::PhantomData;
 
+use crate::element::{narrowed, widened};
 use crate::kernel::block::LaneBlock;
 use crate::kernel::cast::step::{BlockLoop, Grows, Map, StepArgs, Test};
 use crate::memory::Pod;
 
 /// Rust's `as` without saturation: integers wrap, and a number becomes the nearest float, ties to
-/// even.
+/// even, with the sign and the payload of a NaN.
 pub(super) struct As<S, D>(PhantomData<(S, D)>);
 
-macro_rules! as_of {
-    ($($from:ty => $($to:ty),*;)*) => {
-        $($(
-            impl Map for As<$from, $to> {
-                type From = $from;
-                type To = $to;
+macro_rules! as_by {
+    ($from:ty, $to:ty, |$value:ident| $result:expr) => {
+        impl Map for As<$from, $to> {
+            type From = $from;
+            type To = $to;
 
-                #[inline(always)]
-                fn map(_: &StepArgs, value: $from) -> $to {
-                    value as $to
-                }
+            #[inline(always)]
+            fn map(_: &StepArgs, $value: $from) -> $to {
+                $result
             }
-        )*)*
+        }
     };
+}
+
+macro_rules! as_of {
+    ($($from:ty => $($to:ty),*;)*) => { $($(as_by!($from, $to, |value| value as $to);)*)* };
 }
 
 as_of! {
@@ -35,9 +38,10 @@ as_of! {
     u16 => u8, u32, u64, f32, f64;
     u32 => u8, u16, u64, f32, f64;
     u64 => u8, u16, u32, f32, f64;
-    f32 => f64;
-    f64 => f32;
 }
+
+as_by!(f32, f64, |value| widened(value));
+as_by!(f64, f32, |value| narrowed(value));
 
 /// Truncates a float to an integer. Values outside of the doubles `low..=high` become `low` or
 /// `top`, and NaN becomes 0. Rust's `as` gives the same for whole types, but compilers do not

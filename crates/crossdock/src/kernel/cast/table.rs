@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::element::{FloatFormat, ScalarKind};
+use crate::element::{FloatFormat, ScalarKind, narrowed};
 use crate::kernel::cast::step::{Map, StepArgs};
 use crate::memory::fork::get_or_make;
 
@@ -19,7 +19,7 @@ impl DecodeTable {
     fn new(format: FloatFormat) -> Self {
         let mut table = Self::NONE;
         for (pattern, value) in table.values.iter_mut().enumerate() {
-            *value = format.decode(pattern as u16) as f32;
+            *value = narrowed(format.decode(pattern as u16));
             let [low, high, upper @ ..] = value.to_bits().to_le_bytes();
             debug_assert_eq!([low, high], [0; 2], "{value} has more than the upper half");
             for (bytes, byte) in table.upper.iter_mut().zip(upper) {

@@ -246,6 +246,10 @@ impl Oracle {
 fn single(number: Number) -> f32 {
     match number {
         Number::Whole(value) => value as f32,
+        // Of a NaN only the sign is compared, which not every processor's conversion keeps.
+        Number::Float(value) if value.is_nan() => {
+            f32::NAN.copysign(if value.is_sign_negative() { -1.0 } else { 1.0 })
+        }
         Number::Float(value) => value as f32,
     }
 }
