@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::Dist;
+use crate::provision::DIST;
 use crate::run::Run;
 
 /// The licences, which each archive contains.
@@ -19,6 +20,13 @@ pub(super) fn tar(run: &mut Run<'_>, dist: &Dist, parent: &Path, name: &str) -> 
     tar.arg("--use-compress-program=gzip -n -9").arg(format!("--mtime=@{}", dist.commit.epoch));
     tar.arg("--directory").arg(parent).arg("--file").arg(dist.out.join(format!("{name}.tar.gz")));
     run.exec(tar.arg(name))
+}
+
+/// Packs the folder `name` of `parent` into `name.zip`, likewise.
+pub(super) fn zip(run: &mut Run<'_>, dist: &Dist, parent: &Path, name: &str) -> Result<()> {
+    let mut zip = dist.door.command(DIST.python(&dist.door), "xtask/dist/zip.py");
+    zip.arg(dist.out.join(format!("{name}.zip"))).arg(parent).args([name, &dist.commit.epoch]);
+    run.exec(&mut zip)
 }
 
 /// Copies files of the repository into a folder.

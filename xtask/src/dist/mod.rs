@@ -8,6 +8,7 @@
 
 mod archives;
 mod builders;
+mod commands;
 mod cpython;
 mod crates;
 pub(crate) mod licences;
@@ -123,8 +124,20 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "command",
         what: "the command as one static program, with its pages and completions",
-        make: natives::command,
+        make: commands::x86_64,
         tried: Some(trials::command),
+    },
+    Kind {
+        name: "command-aarch64",
+        what: "the same for aarch64",
+        make: commands::aarch64,
+        tried: Some(trials::command_aarch64),
+    },
+    Kind {
+        name: "command-windows",
+        what: "the command for Windows on x86-64",
+        make: commands::windows,
+        tried: Some(windows::command),
     },
     Kind {
         name: "c",
@@ -157,8 +170,8 @@ const WHEELS: [(&str, &str, &str); 6] = [
     ("wheel-windows", wheels::WINDOWS, platforms::INSTALLED),
 ];
 
-/// A kind that is made of another, which is made before it.
-const MADE_OF: [(&str, &str); 1] = [("deb", "command")];
+/// Kinds that are each made of another, which is made before it.
+const MADE_OF: [(&str, &str); 2] = [("command-aarch64", "command"), ("deb", "command")];
 
 /// What all artefacts share.
 struct Dist {
@@ -431,6 +444,7 @@ mod tests {
             chosen(&names).map(|kinds| kinds.iter().map(|kind| kind.name).collect::<Vec<_>>())
         };
         assert_eq!(names(&["deb"]).unwrap(), ["command", "deb"]);
+        assert_eq!(names(&["command-aarch64"]).unwrap(), ["command", "command-aarch64"]);
         assert_eq!(names(&["c", "sdist"]).unwrap(), ["sdist", "c"]);
         assert_eq!(names(&[]).unwrap().len(), KINDS.len());
         assert!(names(&["whel"]).unwrap_err().to_string().contains("`whel`"));

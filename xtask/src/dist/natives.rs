@@ -1,21 +1,15 @@
-//! The command, the library for C and C++, their Debian package, and the gems.
+//! The library for C and C++, its Debian package with the command, and the gems.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use super::archives::{self, LICENCES};
-use super::{Dist, GLIBC, HOST, mounts, third_party};
+use super::{Dist, GLIBC, HOST, commands, mounts, third_party};
 use crate::install;
 use crate::run::Run;
-
-/// The platform of the command, which needs no library of the system.
-const STATIC: &str = "x86_64-unknown-linux-musl";
-
-/// The most bytes of the command.
-const MOST_BYTES: u64 = 8 << 20;
 
 const GEM: &str = "bindings/ruby";
 
@@ -42,46 +36,6 @@ fn rake(run: &mut Run<'_>, dist: &Dist, task: &str, name: &str) -> Result<()> {
     let mut rake = dist.door.command("rake", task);
     mounts::exec(run, dist, dist.prepare(rake.current_dir(&folder)))?;
     dist.keep(&folder.join("pkg").join(name))
-}
-
-/// A static program has no loader, and so opens no driver of a device.
-pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
-    let options = format!("build --locked --profile dist --package crossdock-cli --target {STATIC}");
-    let mut build = dist.door.command("cargo-zigbuild", &options);
-    build.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=panic-unwind,optimize_for_size"]);
-    dist.prepare_cross(run, &mut build, STATIC, &["-Ctarget-feature=+crt-static"])?;
-    mounts::exec(run, dist, &mut build)?;
-    let program = dist.build.join(STATIC).join("dist/crossdock");
-    let nbytes = fs::metadata(&program)?.len();
-    let is_small = nbytes <= MOST_BYTES || !dist.door.long;
-    ensure!(is_small, "the command has {nbytes} bytes, and may have {MOST_BYTES}");
-    run.append(&format!("the command has {nbytes} bytes\n"))?;
-    let name = format!("crossdock-{}-{STATIC}", dist.version);
-    let staging = dist.staging("command")?;
-    let folder = staging.join(&name);
-    archives::copy(dist, &LICENCES, &folder)?;
-    archives::copy(dist, &["crates/crossdock-cli/README.md", "CHANGELOG.md"], &folder)?;
-    third_party::write(run, dist, third_party::COMMAND, STATIC, &folder.join(third_party::FILE))?;
-    fs::copy(&program, folder.join("crossdock"))?;
-    write_pages(run, dist, &program, &folder.join("man/man1"), &folder.join("completions"))?;
-    archives::tar(run, dist, &staging, &name)
-}
-
-/// The man pages, and the completions under the names that the shells look for.
-fn write_pages(
-    run: &mut Run<'_>,
-    dist: &Dist,
-    program: &Path,
-    pages: &Path,
-    completions: &Path,
-) -> Result<()> {
-    fs::create_dir_all(completions)?;
-    run.exec(dist.door.command(program, "man").arg(pages))?;
-    for (shell, name) in [("bash", "crossdock"), ("zsh", "_crossdock"), ("fish", "crossdock.fish")] {
-        let script = run.stdout(dist.door.command(program, "completions").arg(shell))?;
-        fs::write(completions.join(name), script)?;
-    }
-    Ok(())
 }
 
 pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
@@ -131,10 +85,8 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let usr = root.join("usr");
     install_c(run, dist, &usr)?;
 
-    let archive = dist.artefact("crossdock-", &format!("{STATIC}.tar.gz"))?;
     let unpacked = dist.staging("deb-command")?;
-    let mut unpack = dist.door.command("tar", "--strip-components=1 -xzf");
-    run.exec(unpack.arg(archive).arg("-C").arg(&unpacked))?;
+    commands::unpack(run, dist, commands::X86_64, &unpacked)?;
     let share = usr.join("share");
     put(&unpacked.join("crossdock"), &usr.join("bin/crossdock"))?;
     for page in sorted(&unpacked.join("man/man1"))? {
@@ -152,7 +104,7 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     put(&dist.door.root.join("LICENSE-APACHE"), &share.join("doc/crossdock/LICENSE-APACHE"))?;
     put(&dist.door.root.join("CHANGELOG.md"), &share.join("doc/crossdock/changelog"))?;
     put(&dist.door.root.join("docs/c.md"), &share.join("doc/crossdock/c.md"))?;
-    let programs = [(third_party::COMMAND, STATIC), (third_party::C_LIBRARY, HOST)];
+    let programs = [(third_party::COMMAND, commands::X86_64), (third_party::C_LIBRARY, HOST)];
     let list = share.join("doc/crossdock").join(third_party::FILE);
     third_party::write_all(run, dist, &programs, &list)?;
 

@@ -8,15 +8,19 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::root::{COMPILERS, PLAIN, Root};
-use super::{Dist, mounts};
+use super::{Dist, commands, mounts};
+use crate::platforms;
 use crate::provision::DIST;
 use crate::run::Run;
 
 /// NumPy for the programs of the README, as the tests pin it.
 const PINS: &str = "tests/python/requirements.txt";
 
-/// What the command says of the photograph's shape.
-const PHOTOGRAPH: &str = "  shape      427 x 640 x 3";
+/// The photograph, in the folder of a trial.
+pub(super) const PHOTO: &str = "data/rocket.npy";
+
+/// What the command says of its shape.
+pub(super) const PHOTOGRAPH: &str = "  shape      427 x 640 x 3";
 
 /// What the README's program in Python prints at its end.
 pub(super) const FIRST_SESSION: &str = "[np.float64(3.0), np.float64(3.0)]";
@@ -41,7 +45,7 @@ pub(super) fn prints(run: &mut Run<'_>, command: &mut Command, expected: &str) -
 }
 
 /// Runs a command with exactly this line in its standard output.
-fn prints_line(run: &mut Run<'_>, command: &mut Command, line: &str) -> Result<()> {
+pub(super) fn prints_line(run: &mut Run<'_>, command: &mut Command, line: &str) -> Result<()> {
     let told = run.stdout(command)?;
     ensure!(told.lines().any(|told| told == line), "the line `{line}` was expected in: {told}");
     Ok(())
@@ -172,13 +176,11 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
 /// static shell.
 pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::empty(dist)?;
-    unpack_command(run, dist, &root)?;
-    let mut inspect = dist.door.command("chroot", "");
-    inspect.arg(root.folder()).args(["/trial/crossdock", "inspect", "/trial/data/rocket.npy"]);
-    prints_line(run, &mut inspect, PHOTOGRAPH)?;
+    commands::unpack(run, dist, commands::X86_64, &root.trial())?;
+    prints_line(run, &mut root.program(dist, &["./crossdock", "inspect", PHOTO]), PHOTOGRAPH)?;
 
     let root = Root::busybox(run, dist)?;
-    unpack_command(run, dist, &root)?;
+    commands::unpack(run, dist, commands::X86_64, &root.trial())?;
     names_no_path(run, dist, &root.trial())?;
     // `diff` ends with 0 if the photograph came back as it was.
     let script = "./crossdock convert data/rocket.npy rocket.png; ./crossdock diff data/rocket.npy rocket.png; \
@@ -186,7 +188,15 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     prints(run, &mut root.command(dist, script), &format!("crossdock {}", dist.version))
 }
 
-fn unpack_command(run: &mut Run<'_>, dist: &Dist, root: &Root) -> Result<()> {
-    let archive = dist.artefact("crossdock-", "musl.tar.gz")?;
-    run.exec(dist.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(root.trial()))
+/// The static command for ARM, in a root with qemu and the photograph. (The kernel starts no
+/// programs of ARM, so `lend` is not tried.)
+pub(super) fn command_aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    let root = Root::empty(dist)?;
+    commands::unpack(run, dist, commands::AARCH64, &root.trial())?;
+    names_no_path(run, dist, &root.trial())?;
+    fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
+    let command = |words: &[&str]| root.program(dist, &[&["/qemu", "./crossdock"], words].concat());
+    prints_line(run, &mut command(&["inspect", PHOTO]), PHOTOGRAPH)?;
+    run.exec(&mut command(&["convert", PHOTO, "rocket.png"]))?;
+    run.exec(&mut command(&["diff", PHOTO, "rocket.png"]))
 }

@@ -1,5 +1,5 @@
-//! The trial of the wheel for Windows: what is in it is read, and a CPython for Windows uses it
-//! under Wine.
+//! The trials of the wheel and the command for Windows: what is in them is read, and they run under
+//! Wine, the wheel in a CPython for Windows.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::root::Root;
-use super::trials::{example, names_no_path, offer_wheels_with, prints};
+use super::trials::{PHOTO, PHOTOGRAPH, example, names_no_path, offer_wheels_with, prints, prints_line};
 use super::windows_python::Python;
-use super::{Dist, pythons, third_party, wheels};
-use crate::platforms::windows::{tools, windows_path};
+use super::{Dist, commands, pythons, third_party, wheels};
+use crate::platforms::windows::{Wine, tools, windows_path};
 use crate::provision::{self, DIST, FOR_PLATFORMS, WINE64};
 use crate::run::Run;
 
@@ -54,6 +54,40 @@ pub(super) fn x86_64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     names_no_path(run, dist, &packages.join("crossdock"))
 }
 
+/// The command reads the photograph, writes it in another format, compares them, and lends it.
+pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
+    provision::ensure(run, &[FOR_PLATFORMS, WINE64])?;
+    let trial = Root::empty(dist)?.trial();
+    let name = format!("crossdock-{}-{}", dist.version, commands::WINDOWS);
+    let archive = dist.artefact(&name, ".zip")?;
+    run.exec(dist.door.command(DIST.python(&dist.door), "-m zipfile -e").arg(archive).arg(&trial))?;
+    names_no_path(run, dist, &trial)?;
+    let program = trial.join(name).join("crossdock.exe");
+    needs_windows_only(&dump(run, dist, &program)?)?;
+    let wine = Wine::new(run)?;
+    let command = |words: &[&str]| {
+        let mut command = wine.command(&dist.door, &program);
+        command.args(words).current_dir(&trial);
+        command
+    };
+    prints_line(run, &mut command(&["inspect", PHOTO]), PHOTOGRAPH)?;
+    run.exec(&mut command(&["convert", PHOTO, "rocket.png"]))?;
+    run.exec(&mut command(&["diff", PHOTO, "rocket.png"]))?;
+    let lent = ["lend", PHOTO, "--", &windows_path(&program), "--version"];
+    prints(run, &mut command(&lent), &format!("crossdock {}", dist.version))
+}
+
+/// What objdump prints of a file says that it is for x86-64, and needs libraries of Windows only, or
+/// CPython's. Returns their names.
+fn needs_windows_only(text: &str) -> Result<Vec<String>> {
+    ensure!(text.contains("file format pei-x86-64"), "it is for another processor");
+    let libraries = text.lines().filter_map(|line| line.trim().strip_prefix("DLL Name: "));
+    let libraries: Vec<_> = libraries.map(str::to_ascii_lowercase).collect();
+    let is_known = |name: &String| LIBRARIES.contains(&name.as_str()) || name.starts_with(PARTS);
+    ensure!(libraries.iter().all(is_known), "it needs {libraries:?}");
+    Ok(libraries)
+}
+
 /// The extension is for the processor of its wheel's name, has the entry that CPython calls and no
 /// other name, and needs CPython and libraries of Windows only; and the wheel has the licences.
 fn reads(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
@@ -61,14 +95,7 @@ fn reads(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let folder = dist.staging("wheel-windows")?;
     run.exec(dist.door.command(DIST.python(&dist.door), "-m zipfile -e").arg(&wheel).arg(&folder))?;
     let text = dump(run, dist, &folder.join("crossdock/_crossdock.pyd"))?;
-    ensure!(text.contains("file format pei-x86-64"), "the extension is for another processor");
-    let libraries: Vec<_> = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("DLL Name: "))
-        .map(str::to_ascii_lowercase)
-        .collect();
-    let is_known = |name: &String| LIBRARIES.contains(&name.as_str()) || name.starts_with(PARTS);
-    ensure!(libraries.iter().all(is_known), "the extension needs {libraries:?}");
+    let libraries = needs_windows_only(&text)?;
     ensure!(libraries.iter().any(|name| name == "python3.dll"), "the extension needs no CPython");
     let names = exports(&text);
     ensure!(names == ["PyInit__crossdock"], "the extension exports {names:?}");

@@ -39,7 +39,7 @@ impl Wine {
     }
 
     /// The command that starts a program.
-    pub(super) fn command(&self, door: &Door, program: &Path) -> Command {
+    pub(crate) fn command(&self, door: &Door, program: &Path) -> Command {
         let mut command = door.command(WINE, "");
         self.prepare(command.arg(program));
         command
