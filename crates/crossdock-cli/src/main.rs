@@ -146,8 +146,13 @@ fn main() -> ExitCode {
         Err(answer) if answer.use_stderr() && answer.kind() != HELP => {
             return Failure::usage(&answer).report();
         }
-        // Help or version, on request or without arguments.
-        Err(answer) => answer.exit(),
+        // Help, without arguments.
+        Err(answer) if answer.use_stderr() => answer.exit(),
+        // Help or version, on request.
+        Err(answer) => {
+            return out::print(&answer.render().ansi().to_string())
+                .unwrap_or_else(|failure| failure.report());
+        }
     };
     match arguments.color {
         Colour::Auto => {}

@@ -58,7 +58,7 @@ const EXAMPLES: &str = concat!(
     "A few lines of COMMAND read the array in place\n",
     "\nNumPy (any view; `x` is the array)\n\n",
     include_str!("snippets/numpy.py"),
-    "\nPython (row-major arrays; `x` is a memoryview)\n\n",
+    "\nPython (row-major, if memoryview.cast knows `struct`; `x` is a memoryview)\n\n",
     include_str!("snippets/python.py"),
     "\nPython (any view; `x(i, j)` is an element)\n\n",
     include_str!("snippets/python_strided.py"),
@@ -75,7 +75,8 @@ const EXAMPLES: &str = concat!(
     "\nWith --write, map it with ACCESS_WRITE, without READONLY, with PROT_WRITE, or\n",
     "with PAGE_READWRITE and FILE_MAP_WRITE.\n",
     "\n",
-    "Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the array could not be lent, ",
+    "Exit status: that of COMMAND (128 + n if signal n ended it; after Ctrl-C, lend ends by the same \
+     signal); 1 if the array could not be lent, ",
     "126 if COMMAND is not executable, 127 if it does not exist, 74 if FILE shrank meanwhile.",
 );
 
@@ -170,7 +171,8 @@ impl Args {
                 return wrong(text.into());
             }
         };
-        if rest.iter().any(|word| word == "--") && Format::named(first).is_some() {
+        let is_between = !self.arrays.is_empty() || rest.iter().any(|word| word == "--");
+        if is_between && Format::named(first).is_some() {
             return wrong(format!(
                 "{} is not a command; to lend several arrays, give each a name: -a x=a.npy -a y=b.npy -- COMMAND",
                 terminal::path(Path::new(first))

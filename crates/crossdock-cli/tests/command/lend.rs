@@ -1,6 +1,7 @@
 //! `crossdock lend`: what the borrower sees, in every language of the help.
 
 use std::fmt::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -472,6 +473,33 @@ fn the_exit_status_is_that_of_the_command() {
     assert!(said.contains("crossdock-no-such-command"), "{said}");
     refusal(&lend(&file, &[], &[data("elevation.npy").to_str().unwrap()]), 126);
     refusal(&run(["lend", &file]), 2);
+}
+
+#[test]
+fn the_exit_status_is_kept_where_the_ends_of_processes_are_ignored() {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", r#"trap '' CHLD; exec "$0" lend "$1" -- sh -c 'exit 5'"#]);
+    let file = target(&data("elevation.npy"), "");
+    let lent = shell.arg(env!("CARGO_BIN_EXE_crossdock")).arg(&file).output().unwrap();
+    assert_eq!((lent.status.code(), stderr(&lent).as_str()), (Some(5), ""));
+}
+
+#[test]
+fn after_an_interrupt_of_the_command_the_lender_ends_by_the_same_signal() {
+    let lent = lend(&target(&data("elevation.npy"), ""), &[], &["sh", "-c", "kill -INT $$"]);
+    assert_eq!((lent.status.signal(), stderr(&lent).as_str()), (Some(2), ""));
+}
+
+#[test]
+fn a_file_beside_named_arrays_is_no_command() {
+    let file = target(&data("elevation.npy"), "");
+    let named = format!("x={file}");
+    for arguments in
+        [["lend", "-a", &named, &file, "--", "true"], ["lend", &file, "-a", &named, "--", "true"]]
+    {
+        let said = refusal(&run(arguments), 2);
+        assert!(said.contains("is not a command") && said.contains("-a x=a.npy"), "{said}");
+    }
 }
 
 #[test]

@@ -28,12 +28,14 @@ fn a_full_disk_is_a_failure() {
         Ok(full) => full,
         Err(error) => return crossdock_testkit::missing(&format!("/dev/full ({error})")),
     };
-    let output = crossdock(["inspect"]).arg(data("rocket.npy")).stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        String::from_utf8_lossy(&output.stderr)
-            .starts_with("crossdock: standard output could not be written")
-    );
+    let photo = data("rocket.npy");
+    for arguments in [&["inspect", photo.to_str().unwrap()][..], &["lend", "--help"], &["--version"]] {
+        let full = full.try_clone().unwrap();
+        let output = crossdock(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.starts_with("crossdock: standard output could not be written"), "{said}");
+    }
 }
 
 #[test]

@@ -31,8 +31,11 @@ static COMMAND: AtomicI32 = AtomicI32::new(0);
 static PENDING: AtomicU64 = AtomicU64::new(0);
 
 /// Catches these four signals, so that they do not end this process. An ignored signal stays
-/// ignored, also in the command; a caught signal has its default effect there.
+/// ignored, also in the command; a caught signal has its default effect there. The system keeps the
+/// status of the command, which it would drop if the end of a process (CHLD) were ignored.
 pub(crate) fn catch() -> Result<()> {
+    // SAFETY: the default effect runs no code of this process.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let told = |signal| {
         move |error: std::io::Error| {
             Failure::new(format_args!(
@@ -72,8 +75,13 @@ pub(crate) fn await_end(child: &Child) -> io::Result<()> {
     Ok(())
 }
 
-/// The exit status of a shell for this end.
+/// The exit status of a shell for this end. After Ctrl-C this process ends by the same signal: a
+/// shell that ran it in a loop then leaves the loop, and otherwise goes on.
 pub(crate) fn exit_code(ended: ExitStatus) -> ExitCode {
+    if ended.signal() == Some(SIGINT) {
+        // Returns only where the signal is ignored or blocked.
+        let _ = signal_hook::low_level::emulate_default_handler(SIGINT);
+    }
     ExitCode::from(code(ended))
 }
 
