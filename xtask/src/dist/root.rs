@@ -88,7 +88,9 @@ impl Root {
 
     /// A folder with the repository's data and no program at all.
     pub(super) fn empty(dist: &Dist) -> Result<Self> {
-        Self { folder: dist.staging("empty")? }.with_data(dist)
+        let root = Self { folder: dist.staging("empty")? };
+        fs::create_dir_all(root.folder.join("proc"))?;
+        root.with_data(dist)
     }
 
     /// A root whose only program is a static shell with the usual tools: no library, no loader.
