@@ -13,7 +13,9 @@ use crate::run::Door;
 pub(crate) const PACKAGE: &str = "crossdock-capi";
 const FOLDER: &str = "crates/crossdock-capi";
 
-/// The system libraries that the static library needs (`rustc --print native-static-libs`).
+/// The system libraries that the static library needs (`rustc --print native-static-libs`), but for
+/// the unwinder, `gcc_eh` in place of `gcc_s`, which is not there for a program without any shared
+/// library.
 const SYSTEM: &str = include_str!("../../crates/crossdock-capi/system-libs.txt");
 
 /// Builds the release library, and installs it below `prefix`.
@@ -170,7 +172,9 @@ fn cmake() -> String {
 }
 
 const CMAKE: &str = r#"# find_package(crossdock): the targets crossdock::crossdock (shared) and crossdock::static.
-get_filename_component(_crossdock_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+# CMake may find it through a link, such as /lib.
+get_filename_component(_crossdock_prefix "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+get_filename_component(_crossdock_prefix "${_crossdock_prefix}/../../.." ABSOLUTE)
 
 if(NOT TARGET crossdock::crossdock)
   add_library(crossdock::crossdock SHARED IMPORTED)
@@ -187,6 +191,15 @@ if(NOT TARGET crossdock::static)
     INTERFACE_LINK_LIBRARIES "@SYSTEM@")
 endif()
 
+# There are no components, so a required one is missing.
+foreach(_crossdock_part IN LISTS crossdock_FIND_COMPONENTS)
+  if(crossdock_FIND_REQUIRED_${_crossdock_part})
+    set(crossdock_FOUND FALSE)
+    set(crossdock_NOT_FOUND_MESSAGE "crossdock has no component ${_crossdock_part}")
+  endif()
+endforeach()
+
+unset(_crossdock_part)
 unset(_crossdock_prefix)
 "#;
 

@@ -14,6 +14,10 @@
 #ifndef CROSSDOCK_HPP
 #define CROSSDOCK_HPP
 
+#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 201703L
+#error "crossdock.hpp requires C++17 (-std=c++17)"
+#endif
+
 #include "crossdock.h"
 
 #include <algorithm>

@@ -13,8 +13,8 @@ use crate::run::Run;
 
 const GEM: &str = "bindings/ruby";
 
-/// Packages that the Debian package needs: the shared library was linked with them.
-const NEEDS: &str = "libc6 (>= 2.28), libgcc-s1";
+/// The package that the Debian package needs: the shared library was linked with it.
+const NEEDS: &str = "libc6 (>= 2.28)";
 
 /// Rake writes below the sources of the gem: those of the commit's copy.
 pub(super) fn gem(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
@@ -91,7 +91,7 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     put(&unpacked.join("crossdock"), &usr.join("bin/crossdock"))?;
     for page in sorted(&unpacked.join("man/man1"))? {
         let name = page.file_name().context("a page has a name")?;
-        put(&page, &share.join("man/man1").join(name))?;
+        put_packed(run, dist, &page, &share.join("man/man1").join(name))?;
     }
     for (file, to) in [
         ("crossdock", "bash-completion/completions/crossdock"),
@@ -100,13 +100,13 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     ] {
         put(&unpacked.join("completions").join(file), &share.join(to))?;
     }
-    put(&dist.door.root.join("LICENSE-MIT"), &share.join("doc/crossdock/copyright"))?;
-    put(&dist.door.root.join("LICENSE-APACHE"), &share.join("doc/crossdock/LICENSE-APACHE"))?;
-    put(&dist.door.root.join("CHANGELOG.md"), &share.join("doc/crossdock/changelog"))?;
-    put(&dist.door.root.join("docs/c.md"), &share.join("doc/crossdock/c.md"))?;
+    let doc = share.join("doc/crossdock");
+    fs::create_dir_all(&doc).with_context(|| format!("{} cannot be made", doc.display()))?;
+    fs::write(doc.join("copyright"), copyright(&fs::read_to_string(dist.door.root.join("LICENSE-MIT"))?))?;
+    put_packed(run, dist, &dist.door.root.join("CHANGELOG.md"), &doc.join("changelog"))?;
+    put(&dist.door.root.join("docs/c.md"), &doc.join("c.md"))?;
     let programs = [(third_party::COMMAND, commands::X86_64), (third_party::C_LIBRARY, HOST)];
-    let list = share.join("doc/crossdock").join(third_party::FILE);
-    third_party::write_all(run, dist, &programs, &list)?;
+    third_party::write_all(run, dist, &programs, &doc.join(third_party::FILE))?;
 
     let size =
         run.stdout(dist.door.command("du", "--apparent-size --summarize --block-size=1024").arg(&usr))?;
@@ -116,13 +116,43 @@ pub(super) fn debian(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     fs::write(control.join("control"), described(&dist.version, size))?;
     // The loader's cache then knows the library.
     fs::write(control.join("triggers"), "activate-noawait ldconfig\n")?;
+    fs::write(control.join("shlibs"), shlibs(&usr, &dist.version)?)?;
+    let mut sums = dist.door.command("sh", "-euc");
+    sums.arg("find usr -type f | LC_ALL=C sort | xargs -d '\\n' md5sum").current_dir(&root);
+    fs::write(control.join("md5sums"), run.stdout(&mut sums)?)?;
     for path in [&root, &control] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     }
     run.exec(dist.door.command("chmod", "-R u+rwX,go+rX,go-w").arg(&root))?;
+    // Of the libraries, the one that the loader maps was written as a program.
+    let library = usr.join(format!("lib/libcrossdock.so.{}", dist.version));
+    fs::set_permissions(&library, fs::Permissions::from_mode(0o644))
+        .with_context(|| format!("{} has no mode", library.display()))?;
     let mut deb = dist.door.command("dpkg-deb", "--root-owner-group -Zxz -z3 --threads-max=1 --build");
     deb.arg(&root).arg(dist.out.join(format!("{name}.deb")));
     mounts::exec(run, dist, dist.prepare(&mut deb))
+}
+
+/// Which package a program needs that is linked with the library: the name of the library, its
+/// interface, and the package.
+fn shlibs(usr: &Path, version: &str) -> Result<String> {
+    let names = sorted(&usr.join("lib"))?;
+    let interface = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix("libcrossdock.so.")?;
+        (name != version).then(|| name.to_owned())
+    };
+    let interface = names.iter().find_map(interface).context("the library has a name for the loader")?;
+    Ok(format!("libcrossdock {interface} crossdock (>= {version})\n"))
+}
+
+/// The licences of the package: the text of the one, and where Debian has that of the other.
+fn copyright(mit: &str) -> String {
+    format!(
+        "Crossdock is licensed under the MIT licence, which is below, or under the Apache License 2.0,\n\
+         whose text is in /usr/share/common-licenses/Apache-2.0. The licences of the crates in the\n\
+         programs are in {}, beside this file.\n\n{mit}",
+        third_party::FILE
+    )
 }
 
 fn described(version: &str, size: &str) -> String {
@@ -146,6 +176,12 @@ fn put(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     fs::copy(from, to).with_context(|| format!("{} cannot be copied", from.display()))?;
     Ok(())
+}
+
+/// Copies a file, compressed, with `.gz` behind its name.
+fn put_packed(run: &mut Run<'_>, dist: &Dist, from: &Path, to: &Path) -> Result<()> {
+    put(from, to)?;
+    run.exec(dist.door.command("gzip", "--no-name --best").arg(to))
 }
 
 fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -9,9 +9,12 @@ use serde_json::{Value, json};
 use super::{Dist, HOST};
 use crate::run::Run;
 
+/// The one that is no library.
+const COMMAND: &str = "crossdock-cli";
+
 /// What is built: its name, how Cargo finds it, and its lock file.
 const PROGRAMS: &[(&str, &str, &str)] = &[
-    ("crossdock-cli", "--package crossdock-cli", "Cargo.lock"),
+    (COMMAND, "--package crossdock-cli", "Cargo.lock"),
     ("crossdock-capi", "--package crossdock-capi", "Cargo.lock"),
     ("crossdock-python", "--manifest-path bindings/python/Cargo.toml", "bindings/python/Cargo.lock"),
     (
@@ -93,7 +96,7 @@ fn document(
         "specVersion": "1.6",
         "version": 1,
         "metadata": { "component": {
-            "type": "application", "bom-ref": format!("pkg:cargo/{program}@{version}"),
+            "type": if program == COMMAND { "application" } else { "library" }, "bom-ref": format!("pkg:cargo/{program}@{version}"),
             "name": program, "version": version,
             "licenses": [{ "expression": "MIT OR Apache-2.0" }],
         } },

@@ -1,5 +1,5 @@
-//! The licences of the crates in a program, for the archives with programs: the list of the crates,
-//! and below it each text once, with the crates that have it.
+//! The licences of the crates in a program, and of what zig links into it, for the archives with
+//! programs: the list of the parts, and below it each text once, with the parts that have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{Dist, sbom};
+use crate::provision::DIST;
 use crate::run::Run;
 
 /// The name of the file.
@@ -48,7 +49,37 @@ pub(super) fn write_all(
         }
     }
     ensure!(!linked.is_empty(), "Cargo names no crates in {programs:?}");
+    for (name, licence, file) in RUNTIMES.iter().filter(|(name, ..)| is_linked(name, programs)) {
+        linked.push(((*name).to_owned(), *licence, BTreeSet::from([runtime(run, dist, file)?])));
+    }
     fs::write(file, document(&linked)).with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// Parts of zig that are linked into programs for musl or Windows: their names, licences, and files
+/// in the folder of zig.
+const RUNTIMES: [(&str, &str, &str); 3] = [
+    ("musl", "MIT", "lib/libc/musl/COPYRIGHT"),
+    ("mingw-w64", "ZPL-2.1 and others", "lib/libc/mingw/COPYING"),
+    ("the runtime of zig", "MIT", "LICENSE"),
+];
+
+/// Whether a program for one of the platforms has a part.
+fn is_linked(runtime: &str, programs: &[(&str, &str)]) -> bool {
+    let is_for = |system: &str| programs.iter().any(|(_, target)| target.contains(system));
+    match runtime {
+        "musl" => is_for("-musl"),
+        "mingw-w64" => is_for("-windows-gnu"),
+        _ => is_for("-musl") || is_for("-windows-gnu"),
+    }
+}
+
+/// The licence of a part.
+fn runtime(run: &mut Run<'_>, dist: &Dist, file: &str) -> Result<String> {
+    let mut python = dist.door.command(DIST.python(&dist.door), "-c");
+    let zig = run.stdout(python.arg("import ziglang; print(ziglang.__path__[0])"))?;
+    let path = Path::new(zig.trim()).join(file);
+    let text = fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    Ok(text.replace("\r\n", "\n").trim().to_owned())
 }
 
 /// The folders of the downloaded crates, by name and version.
@@ -87,7 +118,7 @@ fn texts(folder: &Path) -> Result<BTreeSet<String>> {
 /// The list and the texts of crates: name with version, licence, and texts.
 fn document(crates: &[(String, &str, BTreeSet<String>)]) -> String {
     let mut document = String::from(
-        "This program contains the standard library of Rust (MIT OR Apache-2.0), and these crates:\n\n",
+        "This program contains the standard library of Rust (MIT OR Apache-2.0), and these parts:\n\n",
     );
     let mut owners = BTreeMap::<&str, Vec<&str>>::new();
     for (name, licence, texts) in crates {
