@@ -118,7 +118,7 @@ fn main(args: &[&str]) -> Result {
         let table = (measure.run)(&measure, Arrow::load()?.as_ref())?;
         println!("{table}\n{HEADER}");
         let peers = std::env::var(PEERS).unwrap_or_default();
-        for line in table.to_lines(&Circumstances::now().beside(&peers)) {
+        for line in table.to_lines(&Circumstances::now(&record_folder()).beside(&peers)) {
             println!("{line}");
         }
         return Ok(());

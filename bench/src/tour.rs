@@ -33,7 +33,7 @@ pub(crate) fn run(recorded: bool) -> Result {
     if recorded {
         // The first line is the file's path, which is meaningless on other machines.
         let (_, found) = text.split_once('\n').ok_or("the tour printed nothing")?;
-        fs::write(path(), format!("{}\n\n{found}", Circumstances::now().in_words()))?;
+        fs::write(path(), format!("{}\n\n{found}", Circumstances::now(&record_folder()).in_words()))?;
         println!("recorded in {}", path().display());
     }
     Ok(())

@@ -76,7 +76,7 @@ pub(crate) fn draw(rows: &[Row]) -> Table {
 
 /// Appends the figures to a record, with the device as the machine.
 pub(crate) fn record(rows: &[Row], device: &str, path: &Path) -> Result {
-    let circumstances = Circumstances::now().on(device);
+    let circumstances = Circumstances::now(Path::new(env!("CARGO_MANIFEST_DIR"))).on(device);
     let lines = rows.iter().filter_map(|row| match &row.outcome {
         Outcome::Measured(figure) => Some(Line::new(&circumstances, "gpu", &row.what, figure)),
         _ => None,

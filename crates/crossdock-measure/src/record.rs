@@ -59,11 +59,12 @@ pub struct Circumstances {
 }
 
 impl Circumstances {
-    /// The circumstances of this run, on this machine, without peers.
-    pub fn now() -> Self {
+    /// The circumstances of this run, on this machine, without peers. The commit is that of the
+    /// checkout in which the folder `sources` is.
+    pub fn now(sources: &Path) -> Self {
         let output = |program: &str, args: &[&str]| {
             let mut command = Command::new(program);
-            let output = command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
+            let output = command.args(args).current_dir(sources).output().ok()?;
             let text = String::from_utf8(output.stdout).ok()?;
             output.status.success().then(|| plain(text.trim()))
         };
