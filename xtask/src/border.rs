@@ -1,6 +1,7 @@
 //! The suite of the C interface: the installed library, used from C and C++.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -45,11 +46,18 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
         run.tests(&mut command, filters)?;
     }
 
-    // The examples against the shared library, and some against the static one, found by CMake.
+    // The examples against the shared library, and some against the static one, found by CMake: through
+    // a link to the folder of libraries, as from `/lib` where that is a link to `/usr/lib`.
     run.step("cmake");
     let build = run.door.target.join("xtask/cmake");
+    let linked = run.door.target.join("xtask/prefix-linked");
+    if linked.exists() {
+        fs::remove_dir_all(&linked).with_context(|| format!("{} cannot be removed", linked.display()))?;
+    }
+    fs::create_dir_all(&linked).with_context(|| format!("{} cannot be made", linked.display()))?;
+    symlink(prefix.join("lib"), linked.join("lib")).context("a link to the libraries cannot be made")?;
     let mut configure = run.door.command("cmake", "-S examples -B");
-    configure.arg(&build).arg("--fresh").arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+    configure.arg(&build).arg("--fresh").arg(format!("-DCMAKE_PREFIX_PATH={}", linked.display()));
     run.exec(configure.arg(format!("-DPYTHON={}", TESTS.python(run.door).display())))?;
     run.exec(run.door.command("cmake", "--build").arg(&build))?;
     // Programs find the installed library by their own path, which comes after Cargo's variable.

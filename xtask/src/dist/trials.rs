@@ -137,7 +137,7 @@ pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::debian(run, dist, COMPILERS)?;
     let folder = root.new_folder("c")?;
     run.exec(dist.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(&folder))?;
-    for link in [LINK, LINK_STATIC] {
+    for link in [LINK, LINK_STATIC, LINK_WITHOUT_SHARED] {
         let mut program = compile(dist, &root, link)?;
         let program = program.env("PKG_CONFIG_PATH", "/trial/c/lib/pkgconfig");
         prints(run, program.env("LD_LIBRARY_PATH", "/trial/c/lib"), LARGEST)?;
@@ -150,6 +150,9 @@ const LINK: &str = "$(pkg-config --cflags --libs crossdock)";
 /// As the page for C says it.
 const LINK_STATIC: &str = "$(pkg-config --cflags crossdock) \
                            $(pkg-config --static --libs crossdock | sed s/-lcrossdock/-l:libcrossdock.a/)";
+
+/// A program without any shared library.
+const LINK_WITHOUT_SHARED: &str = "-static $(pkg-config --cflags --static --libs crossdock)";
 
 /// What the first program of that page prints: the largest number, of two layouts.
 const LARGEST: &str = "4.5\n4.5";
