@@ -46,8 +46,8 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
         run.tests(&mut command, filters)?;
     }
 
-    // The examples against the shared library, and some against the static one, found by CMake: through
-    // a link to the folder of libraries, as from `/lib` where that is a link to `/usr/lib`.
+    // The examples against the shared library, and some against the static one, found by CMake:
+    // through a link to the folder of libraries, as from `/lib` where that is a link to `/usr/lib`.
     run.step("cmake");
     let build = run.door.target.join("xtask/cmake");
     let linked = run.door.target.join("xtask/prefix-linked");

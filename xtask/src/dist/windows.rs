@@ -77,8 +77,8 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     prints(run, &mut command(&lent), &format!("crossdock {}", dist.version))
 }
 
-/// What objdump prints of a file says that it is for x86-64, and needs libraries of Windows only, or
-/// CPython's. Returns their names.
+/// What objdump prints of a file says that it is for x86-64, and needs libraries of Windows only,
+/// or CPython's. Returns their names.
 fn needs_windows_only(text: &str) -> Result<Vec<String>> {
     ensure!(text.contains("file format pei-x86-64"), "it is for another processor");
     let libraries = text.lines().filter_map(|line| line.trim().strip_prefix("DLL Name: "));

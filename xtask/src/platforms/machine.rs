@@ -12,8 +12,8 @@ use crate::run::Run;
 
 /// What runs the programs of a platform.
 pub(crate) enum Machine {
-    /// Another processor, in the names of Debian's packages, of qemu and of zig, and the ends of the
-    /// names that Debian and zig have for its system.
+    /// Another processor, in the names of Debian's packages, of qemu and of zig, and the ends of
+    /// the names that Debian and zig have for its system.
     Qemu {
         package: &'static str,
         qemu: &'static str,
