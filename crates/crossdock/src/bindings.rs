@@ -145,9 +145,11 @@ pub mod description {
     pub use crate::exchange::description::frame::Frame;
 }
 
-/// The bits of C's `long double`.
+/// The bits of C's `long double`, and numbers of any type without rounding.
 pub mod long_double {
+    pub use crate::element::exact::{ExactNumber, ExactReal};
     pub use crate::element::long_double::{LongDoubleFormat, NATIVE};
+    pub use crate::element::wide_float::WideFloat;
 }
 
 /// Arrays for child processes, which inherit a descriptor or a handle.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crossdock::bindings::long_double::{ExactNumber, WideFloat};
 use crossdock::element::{NAT, ScalarKind, Value};
 use serde_json::Value as Json;
 
@@ -35,6 +36,8 @@ pub(super) enum Comparison {
 pub(super) enum Distance {
     Integer(u128),
     Real(f64),
+    /// Of long doubles, where a double is infinite or loses digits.
+    Wide(WideFloat),
 }
 
 /// Two elements, compared.
@@ -171,34 +174,48 @@ impl Rule {
         }
     }
 
+    /// Numbers of which one is a long double.
+    fn exact(self, a: ExactNumber, b: ExactNumber) -> Compared {
+        if a == b {
+            return Compared::default();
+        }
+        if a.is_nan() || b.is_nan() {
+            return self.nan(a.is_nan(), b.is_nan());
+        }
+        let (distance, size) = (a.distance(b), b.size());
+        let relative = match (distance, size) {
+            (Some(distance), Some(size)) => distance.ratio(size),
+            (Some(_), None) => Some(0.0),
+            (None, Some(size)) => (size > WideFloat::ZERO).then_some(f64::INFINITY),
+            (None, None) => None,
+        };
+        Compared {
+            differs: !a.is_close(b, self.rtol, self.atol, self.equal_nan),
+            one_is_nan: false,
+            distance: Some(distance.map_or(Distance::Real(f64::INFINITY), Distance::of)),
+            relative,
+        }
+    }
+
     /// Elements of any kind.
     pub(super) fn values(self, a: &Value, b: &Value) -> Compared {
         if let (Some(a), Some(b)) = (integer(a), integer(b)) {
             return self.integer(a, b);
         }
-        if let (Value::LongDouble(left), Value::LongDouble(right)) = (a, b)
-            && same_bits(left, right)
+        if (is_long(a) || is_long(b))
+            && let (Some(a), Some(b)) = (ExactNumber::of(a), ExactNumber::of(b))
         {
-            return Compared::default();
-        }
-        if let (Value::ComplexLongDouble(left), Value::ComplexLongDouble(right)) = (a, b)
-            && left.iter().zip(right.iter()).all(|(left, right)| same_bits(left, right))
-        {
-            return Compared::default();
+            return self.exact(a, b);
         }
         let number = |value: &Value| match value {
             Value::Bool(value) => Some((f64::from(u8::from(*value)), 0.0)),
             other => other.as_complex(),
         };
         if let (Some(left), Some(right)) = (number(a), number(b)) {
-            let compared = match (left.1, right.1) {
+            return match (left.1, right.1) {
                 (0.0, 0.0) => self.real(left.0, right.0),
                 _ => self.complex(left, right),
             };
-            // Long doubles that differ by less than a double can tell.
-            let is_nan = left.0.is_nan() || left.1.is_nan();
-            let rounded = compared == Compared::default() && self.is_exact() && !is_nan && is_long(a, b);
-            return Compared { differs: compared.differs || rounded, ..compared };
         }
         let is_nat = |value: &Value| matches!(value, Value::DateTime { count, .. } | Value::TimeDelta { count, .. } if *count == NAT);
         if is_nat(a) || is_nat(b) {
@@ -217,37 +234,42 @@ fn integer(value: &Value) -> Option<i128> {
     }
 }
 
-/// Whether two long doubles that are not NaN have the same bits, padding aside, or are both zero.
-fn same_bits(a: &[u8; 16], b: &[u8; 16]) -> bool {
-    let is_nan = |raw: &[u8; 16]| Value::LongDouble(*raw).as_f64().is_some_and(f64::is_nan);
-    let is_zero = |raw: &[u8; 16]| raw[..9].iter().all(|&byte| byte == 0) && raw[9] & 0x7f == 0;
-    a[..10] == b[..10] && !is_nan(a) || is_zero(a) && is_zero(b)
-}
-
-/// Whether both are long doubles. (A long double beside another number is compared in double
-/// precision.)
-fn is_long(a: &Value, b: &Value) -> bool {
-    matches!(
-        (a, b),
-        (Value::LongDouble(_), Value::LongDouble(_))
-            | (Value::ComplexLongDouble(_), Value::ComplexLongDouble(_))
-    )
+/// Whether it is a long double, or two.
+fn is_long(value: &Value) -> bool {
+    matches!(value, Value::LongDouble(_) | Value::ComplexLongDouble(_))
 }
 
 impl PartialOrd for Distance {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Integer(left), Self::Integer(right)) => left.partial_cmp(right),
+            (Self::Wide(left), Self::Wide(right)) => left.partial_cmp(right),
+            (Self::Wide(left), right) if right.as_f64().is_finite() => {
+                left.partial_cmp(&WideFloat::from_f64(right.as_f64()))
+            }
+            (left, Self::Wide(right)) if left.as_f64().is_finite() => {
+                WideFloat::from_f64(left.as_f64()).partial_cmp(right)
+            }
+            // A distance beyond all doubles is less than infinity.
+            (Self::Wide(_), Self::Real(_)) => Some(Ordering::Less),
+            (Self::Real(_), Self::Wide(_)) => Some(Ordering::Greater),
             (left, right) => left.as_f64().partial_cmp(&right.as_f64()),
         }
     }
 }
 
 impl Distance {
+    fn of(distance: WideFloat) -> Self {
+        let double = distance.to_f64();
+        let is_double = double.is_finite() && WideFloat::from_f64(double) == distance;
+        if is_double { Self::Real(double) } else { Self::Wide(distance) }
+    }
+
     fn as_f64(self) -> f64 {
         match self {
             Self::Integer(number) => number as f64,
             Self::Real(number) => number,
+            Self::Wide(number) => number.to_f64(),
         }
     }
 
@@ -257,6 +279,7 @@ impl Distance {
                 u64::try_from(number).map_or_else(|_| number.to_string().into(), Json::from)
             }
             Self::Real(number) => json_of(number),
+            Self::Wide(_) => self.to_string().into(),
         }
     }
 }
@@ -266,6 +289,7 @@ impl std::fmt::Display for Distance {
         match self {
             Self::Integer(number) => write!(f, "{number}"),
             Self::Real(number) => f.write_str(&short(*number)),
+            Self::Wide(number) => f.write_str(&without_zeros(&format!("{number:.4e}"))),
         }
     }
 }
@@ -278,13 +302,15 @@ pub(super) fn short(number: f64) -> String {
             let text = format!("{number:.6}");
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         }
-        size if size.is_finite() => {
-            let text = format!("{number:.4e}");
-            let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
-        }
+        size if size.is_finite() => without_zeros(&format!("{number:.4e}")),
         _ => number.to_string(),
     }
+}
+
+/// A number with an exponent, without the zeros that end its decimals.
+fn without_zeros(text: &str) -> String {
+    let (digits, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A JSON number, or text for infinities.

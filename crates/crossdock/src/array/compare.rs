@@ -46,9 +46,9 @@ impl DArray {
     /// Whether another array of numbers has the same shape and elements that are close, by the
     /// formula of NumPy's `isclose`: `|a - b| <= atol + rtol * |b|` with `b` of the other array,
     /// equal infinities, and NaN and NaN if `equal_nan`. It is computed in double precision, to
-    /// which integers beyond 2⁵³ are rounded. The distance of complex numbers is the absolute value
-    /// of their difference. The dtypes may differ. Copies nothing; under Pin leases held for the
-    /// call.
+    /// which integers beyond 2⁵³ are rounded; long doubles are compared with any number exactly.
+    /// The distance of complex numbers is the absolute value of their difference. The dtypes may
+    /// differ. Copies nothing; under Pin leases held for the call.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray, element::DType, layout::Order};
@@ -63,8 +63,8 @@ impl DArray {
     /// # Errors
     ///
     /// `is_shape` if the shapes differ; `is_value` for a tolerance that is negative or NaN;
-    /// `is_dtype` if either array has elements other than numbers of at most 64 bits, or pairs of
-    /// them; `is_conflict` while a Write lease is held; `is_place`.
+    /// `is_dtype` if either array has elements other than numbers and truth values; `is_conflict`
+    /// while a Write lease is held; `is_place`.
     pub fn all_close(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
         Ok(self.first_not_close(other, rtol, atol, equal_nan)?.is_none())
     }

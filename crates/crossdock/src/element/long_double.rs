@@ -1,6 +1,7 @@
 //! C's `long double` of 16 bytes: a sign, 15 bits of exponent and a significand, whose length
 //! depends on the processor.
 
+use crate::element::exact::ExactReal;
 use crate::element::float::shift_to_even;
 
 const EXPONENT_BIAS: i32 = 16_383;
@@ -126,11 +127,23 @@ impl LongDoubleFormat {
 
     /// Whether both are the same number: zeros are, NaNs are not, and padding counts for nothing.
     pub(super) fn are_equal(self, left: &[u8; 16], right: &[u8; 16]) -> bool {
-        let is_nan = |raw| matches!(self.parts(raw).1, Magnitude::Nan);
-        let is_zero = |raw| matches!(self.parts(raw).1, Magnitude::Finite(0, _));
-        // The sign, too, but no padding.
-        let bits = |raw: &[u8; 16]| u128::from_le_bytes(*raw) << (112 - self.stored);
-        !is_nan(left) && !is_nan(right) && (bits(left) == bits(right) || is_zero(left) && is_zero(right))
+        self.exact(left) == self.exact(right)
+    }
+
+    /// The number itself.
+    pub(super) fn exact(self, raw: &[u8; 16]) -> ExactReal {
+        let (negative, magnitude) = self.parts(raw);
+        match magnitude {
+            Magnitude::Finite(significand, exponent) => ExactReal::Finite { negative, significand, exponent },
+            Magnitude::Infinite => ExactReal::Infinite { negative },
+            Magnitude::Nan => ExactReal::Nan,
+        }
+    }
+
+    /// Whether a normal number is the lowest of its exponent, so that the next number below is half
+    /// as far away as the one above.
+    pub(super) fn is_lowest_of_its_exponent(self, significand: u128, exponent: i32) -> bool {
+        significand == 1 << (self.precision - 1) && exponent > self.lowest()
     }
 
     /// The exponent of the lowest bit of all numbers.
@@ -142,12 +155,15 @@ impl LongDoubleFormat {
     fn parts(self, raw: &[u8; 16]) -> (bool, Magnitude) {
         let bits = u128::from_le_bytes(*raw);
         let (field, stored) = (bits >> self.stored & SPECIAL, bits & ((1 << self.stored) - 1));
-        let magnitude = if field == SPECIAL {
-            // The leading one is written or, as by the 8087, not.
+        let writes_leading_one = self.stored == self.precision;
+        let magnitude = if writes_leading_one && field > 0 && stored >> (self.precision - 1) == 0 {
+            // Processors since the 80387 take no such number or infinity.
+            Magnitude::Nan
+        } else if field == SPECIAL {
             let is_infinite = stored & ((1 << (self.precision - 1)) - 1) == 0;
             if is_infinite { Magnitude::Infinite } else { Magnitude::Nan }
         } else {
-            let has_hidden_one = self.stored < self.precision && field != 0;
+            let has_hidden_one = !writes_leading_one && field != 0;
             let significand = stored | u128::from(has_hidden_one) << self.stored;
             // Subnormals count like the lowest normal exponent.
             Magnitude::Finite(significand, field.max(1) as i32 - 1 + self.lowest())
@@ -259,6 +275,22 @@ mod tests {
             }
             assert_eq!(format.to_int(&format.encode_f64(-0.0)), Some(0));
         }
+    }
+
+    #[test]
+    fn encodings_without_their_leading_one_are_not_numbers() {
+        let one = EXPONENT_BIAS as u128;
+        // Unnormals, a pseudo-infinity and a pseudo-NaN.
+        for (field, significand) in [(one, 0), (one, 1 << 62), (1, 5), (SPECIAL, 0), (SPECIAL, 1 << 62)] {
+            let raw = of(EXTENDED, true, field, significand);
+            assert!(EXTENDED.to_f64(&raw).is_nan() && !EXTENDED.are_equal(&raw, &raw));
+            assert_eq!(EXTENDED.to_int(&raw), None);
+        }
+        // A pseudo-denormal is the number that its exponent of 1 would make.
+        let (denormal, normal) = (of(EXTENDED, false, 0, 1 << 63), of(EXTENDED, false, 1, 1 << 63));
+        assert!(EXTENDED.are_equal(&denormal, &normal));
+        // Binary128 does not write a leading one.
+        assert!(QUAD.are_equal(&of(QUAD, false, one, 1 << 63), &QUAD.encode_f64(1.0)));
     }
 
     #[test]

@@ -11,8 +11,10 @@
 //! `value/` is the only interpreter of an element's bytes; `dialect/` has a parser and a printer
 //! for each spelling of dtypes.
 
+pub(crate) mod big;
 pub(crate) mod dialect;
 mod dtype;
+pub(crate) mod exact;
 mod field_of;
 mod float;
 pub(crate) mod long_double;
@@ -25,6 +27,7 @@ mod time;
 mod types;
 mod units;
 pub(crate) mod value;
+pub(crate) mod wide_float;
 
 pub use self::dtype::{DType, DTypeKind};
 pub use self::field_of::{FieldName, FieldOf};

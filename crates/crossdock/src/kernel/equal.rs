@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::element::exact::ExactNumber;
 use crate::element::{DType, DTypeKind, NAT, Scalar, ScalarKind, SubArray, Value};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::block::{BlockReader, LaneBlock};
@@ -19,7 +20,8 @@ use crate::memory::Pod;
 pub(crate) enum EqualityRule {
     /// As NumPy's `==`: NaN is unequal to itself, -0.0 equals 0.0, padding is ignored.
     Equal,
-    /// As NumPy's `isclose`: `|a - b| <= atol + rtol * |b|`, in double precision.
+    /// As NumPy's `isclose`: `|a - b| <= atol + rtol * |b|`, in double precision, or exactly with
+    /// long doubles.
     Close {
         /// The tolerance relative to `|b|`.
         rtol: f64,
@@ -44,7 +46,7 @@ pub(crate) struct ComparedArray<'a> {
 /// # Errors
 ///
 /// `is_dtype` where the dtypes do not match. For equality, they may differ in byte order and in the
-/// offsets of fields. For closeness, they must be numbers of at most 64 bits, or complex ones.
+/// offsets of fields. For closeness, they must be numbers.
 /// `is_value` for invalid text.
 ///
 /// # Safety
@@ -117,7 +119,7 @@ impl Compare {
                     }
                     // SAFETY: clauses 1 and 2 of `first_difference`: both arrays are passed on
                     // unchanged, with the dtypes of their elements.
-                    _ => unsafe { by_value(left, right) },
+                    _ => unsafe { by_value(left, right, self.rule) },
                 }
             }
             (DTypeKind::Record(one), DTypeKind::Record(other)) => {
@@ -180,8 +182,13 @@ impl Compare {
                 let complex = |kind| {
                     matches!(kind, ScalarKind::Complex32 | ScalarKind::Complex64 | ScalarKind::Complex128)
                 };
-                let known = CastPlan::is_number(one.kind()) && CastPlan::is_number(other.kind());
-                known.then_some(())?;
+                let is_long = |kind| matches!(kind, ScalarKind::LongDouble | ScalarKind::ComplexLongDouble);
+                let is_number = |kind| CastPlan::is_number(kind) || is_long(kind);
+                (is_number(one.kind()) && is_number(other.kind())).then_some(())?;
+                if is_long(one.kind()) || is_long(other.kind()) {
+                    // There are no loops for these.
+                    return both(ScalarKind::LongDouble);
+                }
                 both(if complex(one.kind()) || complex(other.kind()) {
                     ScalarKind::Complex128
                 } else {
@@ -367,7 +374,18 @@ impl NumberComparison {
 /// # Safety
 ///
 /// Clauses 1 and 2 of [`first_difference`], for direct layouts.
-unsafe fn by_value(left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
+unsafe fn by_value(
+    left: ComparedArray<'_>,
+    right: ComparedArray<'_>,
+    rule: EqualityRule,
+) -> Result<Option<usize>> {
+    let same = |left: &Value, right: &Value| match rule {
+        EqualityRule::Equal => left.equals(right),
+        EqualityRule::Close { rtol, atol, equal_nan } => {
+            let numbers = ExactNumber::of(left).zip(ExactNumber::of(right));
+            numbers.is_some_and(|(left, right)| left.is_close(right, rtol, atol, equal_nan))
+        }
+    };
     for (position, (a, b)) in left.layout.offsets()?.zip(right.layout.offsets()?).enumerate() {
         let read = |array: ComparedArray<'_>, offset: isize| {
             let src = array.src.wrapping_offset(offset);
@@ -375,7 +393,7 @@ unsafe fn by_value(left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<
             // item size of the dtype.
             unsafe { load_bytes(src, array.dtype.itemsize(), |bytes| Value::read(array.dtype, bytes)) }
         };
-        if !read(left, a)?.equals(&read(right, b)?) {
+        if !same(&read(left, a)?, &read(right, b)?) {
             return Ok(Some(position));
         }
     }

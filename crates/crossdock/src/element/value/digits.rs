@@ -1,8 +1,129 @@
-//! The decimal digits of floats. Rust's standard library computes them; this module rounds and
-//! formats them.
+//! The decimal digits of floats. Rust's standard library computes them, or `long_digits` those of
+//! long doubles; this module rounds and formats them.
 
-use crate::element::ScalarKind;
+use crate::element::exact::ExactReal;
 use crate::element::float::FloatFormat;
+use crate::element::value::long_digits::LongDigits;
+use crate::element::{ScalarKind, Value, long_double};
+
+/// A real number whose digits are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Real {
+    /// A number of at most 64 bits.
+    Double(f64),
+    /// A long double of this processor.
+    Long([u8; 16]),
+}
+
+impl From<f64> for Real {
+    fn from(value: f64) -> Self {
+        Self::Double(value)
+    }
+}
+
+impl Real {
+    /// The real number, if it is one.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::LongDouble(raw) => Some(Self::Long(*raw)),
+            other => other.as_f64().map(Self::Double),
+        }
+    }
+
+    /// The real and the imaginary part of a number.
+    pub(crate) fn parts(value: &Value) -> Option<(Self, Self)> {
+        match value {
+            Value::LongDouble(raw) => Some((Self::Long(*raw), Self::Double(0.0))),
+            Value::ComplexLongDouble(parts) => Some((Self::Long(parts[0]), Self::Long(parts[1]))),
+            other => other.as_complex().map(|(re, im)| (re.into(), im.into())),
+        }
+    }
+
+    /// The number itself.
+    pub(crate) fn exact(self) -> ExactReal {
+        match self {
+            Self::Double(value) => value.into(),
+            Self::Long(raw) => long_double::NATIVE.exact(&raw),
+        }
+    }
+
+    pub(crate) fn is_nan(self) -> bool {
+        self.exact().is_nan()
+    }
+
+    pub(crate) fn is_finite(self) -> bool {
+        matches!(self.exact(), ExactReal::Finite { .. })
+    }
+
+    fn is_zero(self) -> bool {
+        self.exact().is_zero()
+    }
+
+    /// Whether the sign bit is set, also of zeros and NaN.
+    pub(crate) fn is_sign_negative(self) -> bool {
+        match self {
+            Self::Double(value) => value.is_sign_negative(),
+            Self::Long(raw) => long_double::NATIVE.to_f64(&raw).is_sign_negative(),
+        }
+    }
+
+    /// The significand and the exponent of a long double that is finite and not zero.
+    fn long(self) -> Option<(u128, i32)> {
+        match (self, self.exact()) {
+            (Self::Long(_), ExactReal::Finite { significand: significand @ 1.., exponent, .. }) => {
+                Some((significand, exponent))
+            }
+            _ => None,
+        }
+    }
+
+    /// The magnitude as a double, for those that [`long`](Self::long) has nothing for.
+    fn magnitude(self) -> f64 {
+        match self {
+            Self::Double(value) => value.abs(),
+            Self::Long(raw) => long_double::NATIVE.to_f64(&raw).abs(),
+        }
+    }
+
+    /// The magnitude of a finite number with this many digits after the point.
+    fn fixed(self, decimals: usize) -> String {
+        let Some((significand, exponent)) = self.long() else {
+            return format!("{:.decimals$}", self.magnitude());
+        };
+        let found = LongDigits::of_decimals(significand, exponent, decimals);
+        if found.digits.is_empty() {
+            return format!("{:.decimals$}", 0.0);
+        }
+        let decimal = Decimal { digits: found.text(), exponent: found.exponent };
+        decimal.positional()
+    }
+
+    /// The magnitude of a finite number, rounded, ties to even.
+    fn exact_digits(self, precision: usize) -> (String, i32) {
+        if let Some((significand, exponent)) = self.long() {
+            return exact_digits(significand, exponent, precision);
+        }
+        let text = format!("{:.precision$e}", self.magnitude());
+        let (significand, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        (with_point(significand.to_owned()), exponent.parse().unwrap_or(0))
+    }
+}
+
+/// The magnitude of a finite number with exactly this many digits after the point.
+#[cfg(test)]
+pub(super) fn fixed(value: Real, decimals: usize) -> String {
+    value.fixed(decimals)
+}
+
+/// `significand * 2^exponent`, rounded to so many digits after the point, ties to even: `1.25` and
+/// the exponent of ten.
+pub(crate) fn exact_digits(significand: u128, exponent: i32, precision: usize) -> (String, i32) {
+    if significand == 0 {
+        return (format!("{:.precision$}", 0.0), 0);
+    }
+    let found = LongDigits::of_count(significand, exponent, precision.saturating_add(1));
+    (Decimal { digits: found.text(), exponent: 0 }.significand(), found.exponent)
+}
 
 /// The fewest digits that round-trip in the number's own format.
 struct Decimal {
@@ -14,8 +135,13 @@ struct Decimal {
 
 impl Decimal {
     /// The digits of the magnitude of a finite value.
-    fn shortest(value: f64, kind: ScalarKind) -> Self {
-        let value = value.abs();
+    fn shortest(value: Real, kind: ScalarKind) -> Self {
+        if let Some((significand, exponent)) = value.long() {
+            let is_uneven = long_double::NATIVE.is_lowest_of_its_exponent(significand, exponent);
+            let found = LongDigits::shortest(significand, exponent, is_uneven);
+            return Self { digits: found.text(), exponent: found.exponent };
+        }
+        let value = value.magnitude();
         let text = match FloatFormat::of(kind) {
             _ if kind == ScalarKind::Float32 => format!("{:e}", value as f32),
             Some(_) => Self::narrow(value, kind),
@@ -88,7 +214,7 @@ fn leads_back(text: &str, value: f64, kind: ScalarKind) -> bool {
     }
 }
 
-fn with_sign(value: f64, plus: bool, magnitude: String) -> String {
+fn with_sign(value: Real, plus: bool, magnitude: String) -> String {
     match (value.is_sign_negative(), plus) {
         (true, _) => format!("-{magnitude}"),
         (false, true) => format!("+{magnitude}"),
@@ -105,12 +231,13 @@ fn with_point(mut text: String) -> String {
 
 /// A finite number without an exponent: the fewest digits that round-trip, at most `precision` of
 /// them after the point, which is always written: `0.333`, `12.`.
-pub(crate) fn positional(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> String {
+pub(crate) fn positional(value: impl Into<Real>, kind: ScalarKind, precision: usize, plus: bool) -> String {
+    let value = value.into();
     let shortest = Decimal::shortest(value, kind);
     let magnitude = if shortest.decimals() <= precision {
         shortest.positional()
     } else {
-        let rounded = with_point(format!("{:.precision$}", value.abs()));
+        let rounded = with_point(value.fixed(precision));
         rounded.trim_end_matches('0').to_owned()
     };
     with_sign(value, plus, magnitude)
@@ -118,32 +245,37 @@ pub(crate) fn positional(value: f64, kind: ScalarKind, precision: usize, plus: b
 
 /// A finite number's significand and exponent of ten: the fewest digits that round-trip, at most
 /// `precision` of them after the point, which is always written: `1.25` and -3.
-pub(crate) fn scientific(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
+pub(crate) fn scientific(
+    value: impl Into<Real>,
+    kind: ScalarKind,
+    precision: usize,
+    plus: bool,
+) -> (String, i32) {
+    let value = value.into();
     let shortest = Decimal::shortest(value, kind);
     if shortest.digits.len() <= precision.saturating_add(1) {
         return (with_sign(value, plus, shortest.significand()), shortest.exponent);
     }
-    let (significand, exponent) = exact(value, precision);
+    let (significand, exponent) = value.exact_digits(precision);
     (with_sign(value, plus, significand.trim_end_matches('0').to_owned()), exponent)
 }
 
 /// Like [`scientific`], with exactly `precision` digits after the point: if fewer round-trip, the
 /// digits of the exact value follow.
-pub(crate) fn scientific_padded(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
+pub(crate) fn scientific_padded(
+    value: impl Into<Real>,
+    kind: ScalarKind,
+    precision: usize,
+    plus: bool,
+) -> (String, i32) {
+    let value = value.into();
     let shortest = Decimal::shortest(value, kind);
     let (significand, exponent) = if shortest.digits.len() == precision.saturating_add(1) {
         (shortest.significand(), shortest.exponent)
     } else {
-        exact(value, precision)
+        value.exact_digits(precision)
     };
     (with_sign(value, plus, significand), exponent)
-}
-
-/// Rounded, ties to even.
-fn exact(value: f64, precision: usize) -> (String, i32) {
-    let text = format!("{:.precision$e}", value.abs());
-    let (significand, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    (with_point(significand.to_owned()), exponent.parse().unwrap_or(0))
 }
 
 /// Whether a kind is a real number with a point.
@@ -173,26 +305,32 @@ pub(crate) fn large(kind: ScalarKind) -> (f64, f64) {
 }
 
 /// A single number, with the digits that round-trip: `0.1`, `1.0`, `1e+16`, `nan`, `-inf`.
-pub(crate) fn float(value: f64, kind: ScalarKind) -> String {
-    alone(value, kind, false, ".0")
+pub(crate) fn float(value: impl Into<Real>, kind: ScalarKind) -> String {
+    alone(value.into(), kind, false, ".0")
 }
 
 /// Like [`float`], without a trailing point: `(1-2.5j)`, `1j`.
-pub(super) fn complex(re: f64, im: f64, kind: ScalarKind) -> String {
-    if re == 0.0 && re.is_sign_positive() {
+pub(super) fn complex(re: impl Into<Real>, im: impl Into<Real>, kind: ScalarKind) -> String {
+    let (re, im) = (re.into(), im.into());
+    if re.is_zero() && !re.is_sign_negative() {
         return format!("{}j", alone(im, kind, false, ""));
     }
     format!("({}{}j)", alone(re, kind, false, ""), alone(im, kind, true, ""))
 }
 
-fn alone(value: f64, kind: ScalarKind, plus: bool, whole: &str) -> String {
+fn alone(value: Real, kind: ScalarKind, plus: bool, whole: &str) -> String {
     if value.is_nan() {
         return if plus { "+nan".into() } else { "nan".into() };
     }
-    if value.is_infinite() {
+    if !value.is_finite() {
         return with_sign(value, plus, "inf".into());
     }
-    if value == 0.0 || (1e-4..large(kind).0).contains(&value.abs()) {
+    let is_positional = match value {
+        // The shortest digits of a long double are on the same side of a power of ten.
+        Real::Long(_) => (-4..16).contains(&Decimal::shortest(value, kind).exponent),
+        Real::Double(value) => (1e-4..large(kind).0).contains(&value.abs()),
+    };
+    if value.is_zero() || is_positional {
         let text = positional(value, kind, usize::MAX, plus);
         return text.strip_suffix('.').map(|number| format!("{number}{whole}")).unwrap_or(text);
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod digits;
 mod equal;
+mod long_digits;
 pub(crate) mod member;
 mod read;
 mod show;
