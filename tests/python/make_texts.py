@@ -21,14 +21,14 @@ INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25us", "7D"]
 
 
-# The first has more digits as a long double than as a double.
 EDGES = [5e-324, 1e-4, 9.999e-5, 1e8, 99999999.0, 1e16, 1e3, 999.5, 1e6, 999999.5, 0.1]
 
 
 def floats(shape, char, style):
-    """Doubles that are exact in the type, so that long doubles have no more digits than doubles have."""
-    wide = np.finfo("f2" if char == "f2" else "f4" if char == "f4" else "f8")
+    """Numbers of the type. Those of most styles are doubles."""
+    wide = np.finfo(char)
     normal = rng.standard_normal(shape)
+    long = normal.astype(char)
     values = {
         "unit": lambda: normal,
         "whole": lambda: np.round(normal * 50),
@@ -45,7 +45,10 @@ def floats(shape, char, style):
         "nothing": lambda: rng.choice([np.nan, np.inf, -np.inf], shape),
         "mixed": lambda: np.where(normal > 0.5, rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], shape), normal * 100),
         "nan": lambda: np.where(normal > 0.5, np.nan, np.round(normal)),
-        "edge": lambda: rng.choice(EDGES[char == "g":], shape),
+        "edge": lambda: rng.choice(EDGES, shape),
+        "thirds": lambda: long / 3,
+        "steps": lambda: 1 + np.round(long * 4) * wide.eps,
+        "reach": lambda: long * wide.dtype.type(10) ** rng.integers(-12 * wide.precision, 12 * wide.precision, shape),
     }[style]()
     with np.errstate(all="ignore"):
         values = np.asarray(values, wide.dtype)
@@ -55,7 +58,7 @@ def floats(shape, char, style):
 
 
 FLOAT_STYLES = ["unit", "whole", "tenths", "eighths", "large", "larger", "small", "spread", "any", "powers", "decades", "zeros"]
-FLOAT_STYLES += ["nothing", "mixed", "nan", "edge"]
+FLOAT_STYLES += ["nothing", "mixed", "nan", "edge", "thirds", "steps", "reach"]
 PART = {"c8": "f4", "c16": "f8", "G": "g"}
 
 
@@ -172,21 +175,11 @@ OPTIONS = [
 ]
 
 
-def has_long_doubles(dtype):
-    if dtype.names is not None:
-        return any(has_long_doubles(dtype[name]) for name in dtype.names)
-    return dtype.base.char in "gG" if dtype.base.names is None else has_long_doubles(dtype.base)
-
-
 def main(directory):
     directory = Path(directory)
     said = []
     for array in arrays():
-        if array.shape == () and has_long_doubles(array.dtype):
-            continue
         options = OPTIONS[len(said) % len(OPTIONS)] if rng.random() < 0.5 else {}
-        if options.get("precision", 8) > 8 and has_long_doubles(array.dtype):
-            options = {}
         name = f"{len(said)}.npy"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::element::{DType, NAT, ScalarKind, Value, digits};
+use crate::element::digits::{self, Real};
+use crate::element::{DType, NAT, ScalarKind, Value};
 
 /// Whose words elements have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +21,7 @@ impl Notation {
     }
 
     /// A float that is not finite, without its sign.
-    pub(super) fn special(self, value: f64) -> &'static str {
+    pub(super) fn special(self, value: Real) -> &'static str {
         match (self, value.is_nan()) {
             (Self::NumPy, true) => "nan",
             (Self::NumPy, false) => "inf",
@@ -87,13 +88,14 @@ impl Notation {
             Value::Text(text) => quoted(text.chars()),
             Value::Bytes(bytes) | Value::Void(bytes) => quoted_bytes(bytes),
             Value::Complex { .. } | Value::ComplexLongDouble(_) => {
-                let (re, im) = value.as_complex().unwrap_or_default();
-                let part = |number: f64| self.float(number, dtype);
+                let (re, im) = Real::parts(value).unwrap_or((0.0.into(), 0.0.into()));
+                let part = |number: Real| self.float(number, dtype);
                 // A NaN is written without its sign.
                 let sign = if im.is_sign_negative() && !im.is_nan() { "" } else { "+" };
                 self.complex(&part(re), &format!("{sign}{}", part(im)))
             }
-            Value::Float(number) => self.float(*number, dtype),
+            Value::Float(number) => self.float((*number).into(), dtype),
+            Value::LongDouble(raw) => self.float(Real::Long(*raw), dtype),
             Value::DateTime { count: NAT, .. } | Value::TimeDelta { count: NAT, .. } => {
                 self.not_a_time().into()
             }
@@ -112,11 +114,13 @@ impl Notation {
         }
     }
 
-    fn float(self, number: f64, dtype: &DType) -> String {
+    fn float(self, number: Real, dtype: &DType) -> String {
         if number.is_finite() {
             return digits::float(number, part_kind(dtype));
         }
-        format!("{}{}", if number < 0.0 { "-" } else { "" }, self.special(number))
+        // A NaN is written without its sign.
+        let is_minus = number.is_sign_negative() && !number.is_nan();
+        format!("{}{}", if is_minus { "-" } else { "" }, self.special(number))
     }
 }
 

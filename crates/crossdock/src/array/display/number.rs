@@ -2,7 +2,9 @@
 
 use crate::array::display::Options;
 use crate::array::display::notation::Notation;
-use crate::element::{ScalarKind, digits};
+use crate::element::ScalarKind;
+use crate::element::digits::{self, Real};
+use crate::element::exact::ExactReal;
 
 /// The number of characters on either side of the point, and whether there is an exponent.
 pub(super) struct FloatStyle {
@@ -20,7 +22,7 @@ pub(super) struct FloatStyle {
 }
 
 impl FloatStyle {
-    pub(super) fn of(kind: ScalarKind, values: &[f64], options: &Options, plus: bool) -> Self {
+    pub(super) fn of(kind: ScalarKind, values: &[Real], options: &Options, plus: bool) -> Self {
         let Options { precision, notation, .. } = *options;
         let finite = || values.iter().copied().filter(|value| value.is_finite());
         let mut style = Self { kind, plus, precision, exponent: None, left: 0, right: 0, notation };
@@ -38,7 +40,7 @@ impl FloatStyle {
             style.measure(numbers.iter().map(String::as_str));
         }
         if values.iter().any(|value| !value.is_finite()) {
-            let signed = |value: f64| usize::from(plus || value == f64::NEG_INFINITY);
+            let signed = |value: Real| usize::from(plus || is_minus_infinity(value));
             let others = values.iter().filter(|value| !value.is_finite());
             let width = others.map(|&value| notation.special(value).len() + signed(value)).max().unwrap_or(0);
             // `nan` and `inf` have no point, so they may use the columns after it.
@@ -56,10 +58,10 @@ impl FloatStyle {
     }
 
     /// Formats one number, padded on both sides.
-    pub(super) fn word(&self, value: f64) -> String {
+    pub(super) fn word(&self, value: Real) -> String {
         let Self { kind, plus, precision, left, right, .. } = *self;
         if !value.is_finite() {
-            let sign = if value < 0.0 {
+            let sign = if is_minus_infinity(value) {
                 "-"
             } else if plus {
                 "+"
@@ -84,17 +86,36 @@ impl FloatStyle {
 
 /// Whether any number is large or small, or the numbers differ by more than three orders of
 /// magnitude.
-fn wants_exponent(kind: ScalarKind, finite: impl Iterator<Item = f64>) -> bool {
-    let (mut least, mut greatest) = (f64::INFINITY, 0.0_f64);
-    for value in finite.map(f64::abs).filter(|&value| value != 0.0) {
-        (least, greatest) = (least.min(value), greatest.max(value));
+fn wants_exponent(kind: ScalarKind, finite: impl Iterator<Item = Real>) -> bool {
+    let sizes = finite.filter(|value| !value.exact().is_zero());
+    let by_size = |one: &Real, other: &Real| one.exact().cmp_size(&other.exact());
+    let (mut least, mut greatest): (Option<Real>, Option<Real>) = (None, None);
+    for value in sizes {
+        least =
+            Some(least.map_or(value, |least| if by_size(&value, &least).is_lt() { value } else { least }));
+        greatest =
+            Some(greatest.map_or(value, |other| if by_size(&value, &other).is_gt() { value } else { other }));
     }
-    if greatest == 0.0 {
-        return false;
+    match (least, greatest) {
+        (Some(Real::Double(least)), Some(Real::Double(greatest))) => {
+            let (least, greatest) = (least.abs(), greatest.abs());
+            // Rounded to the float format of the elements.
+            let ratio = digits::rounded(greatest / least, kind);
+            // A narrow format may not represent a ratio this large.
+            let wide = ratio > 1000.0 || greatest / least > 1000.0 && !ratio.is_normal();
+            greatest >= digits::large(kind).1 || least < digits::rounded(1e-4, kind) || wide
+        }
+        (Some(least), Some(greatest)) => {
+            let (least, greatest) = (least.exact(), greatest.exact());
+            let ratio = greatest.size().zip(least.size()).and_then(|(one, other)| one.ratio(other));
+            greatest.cmp_size(&ExactReal::from(digits::large(kind).1)).is_ge()
+                || least.cmp_size(&ExactReal::from(1e-4)).is_lt()
+                || ratio.is_some_and(|ratio| ratio > 1000.0)
+        }
+        _ => false,
     }
-    // Rounded to the float format of the elements.
-    let ratio = digits::rounded(greatest / least, kind);
-    // A narrow format may not represent a ratio this large.
-    let wide = ratio > 1000.0 || greatest / least > 1000.0 && !ratio.is_normal();
-    greatest >= digits::large(kind).1 || least < digits::rounded(1e-4, kind) || wide
+}
+
+fn is_minus_infinity(value: Real) -> bool {
+    matches!(value.exact(), ExactReal::Infinite { negative: true })
 }

@@ -3,7 +3,8 @@
 use crate::array::display::Options;
 use crate::array::display::notation::Notation;
 use crate::array::display::number::FloatStyle;
-use crate::element::{DType, Field, NAT, ScalarKind, Value, digits};
+use crate::element::digits::{self, Real};
+use crate::element::{DType, Field, NAT, ScalarKind, Value};
 
 /// The format for a dtype and all shown values.
 pub(super) enum Style {
@@ -64,7 +65,7 @@ impl Style {
             ScalarKind::Complex128 => Self::complex(ScalarKind::Float64, values, options),
             ScalarKind::ComplexLongDouble => Self::complex(ScalarKind::LongDouble, values, options),
             _ if is_float(dtype) => {
-                let numbers: Vec<f64> = values.iter().filter_map(|value| value.as_f64()).collect();
+                let numbers: Vec<Real> = values.iter().filter_map(|value| Real::of(value)).collect();
                 Self::Float(FloatStyle::of(kind, &numbers, options, false))
             }
             _ => Self::whole(values, options.notation),
@@ -76,8 +77,8 @@ impl Style {
     }
 
     fn complex(part: ScalarKind, values: &[&Value], options: &Options) -> Self {
-        let numbers = || values.iter().filter_map(|value| value.as_complex());
-        let (re, im): (Vec<f64>, Vec<f64>) = numbers().unzip();
+        let numbers = || values.iter().filter_map(|value| Real::parts(value));
+        let (re, im): (Vec<Real>, Vec<Real>) = numbers().unzip();
         Self::Complex(FloatStyle::of(part, &re, options, false), FloatStyle::of(part, &im, options, true))
     }
 
@@ -88,10 +89,10 @@ impl Style {
             (Self::Whole { width }, value) => format!("{:>width$}", whole(value, options.notation)),
             (Self::Moment { width }, value) => format!("{:>width$}", moment(value, options.notation)),
             (Self::Float(style), value) => {
-                value.as_f64().map(|number| style.word(number)).unwrap_or_default()
+                Real::of(value).map(|number| style.word(number)).unwrap_or_default()
             }
             (Self::Complex(re_style, im_style), value) => {
-                let (re, im) = value.as_complex().unwrap_or_default();
+                let (re, im) = Real::parts(value).unwrap_or((0.0.into(), 0.0.into()));
                 options.notation.complex(&re_style.word(re), &im_style.word(im))
             }
             (Self::Record(styles), Value::Record(fields)) => {

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use crate::element::value::digits;
-use crate::element::{DType, DTypeKind, ScalarKind, Value, long_double, time};
+use crate::element::value::digits::{self, Real};
+use crate::element::{DType, DTypeKind, ScalarKind, Value, time};
 
 impl Value {
     /// The value as text for its dtype: narrow floats have the fewest digits that round-trip in
@@ -23,7 +23,8 @@ impl Value {
 
 /// As NumPy writes elements: `True`, `1.5`, `1e+16`, `(1+2j)`, `b'ab'`, `'text'`,
 /// `2026-11-21T04:30:00.000000001`, `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats have the
-/// fewest digits that round-trip as a double, and long doubles those of the nearest double.
+/// fewest digits that round-trip as a double, and long doubles those that round-trip as a long
+/// double.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Shown { value: self, dtype: None }.fmt(f)
@@ -57,12 +58,10 @@ impl fmt::Display for Shown<'_> {
             Value::UInt(value) => write!(f, "{value}"),
             Value::Float(value) => f.write_str(&digits::float(*value, self.float_kind())),
             Value::Complex { re, im } => f.write_str(&digits::complex(*re, *im, self.float_kind())),
-            Value::LongDouble(raw) => {
-                f.write_str(&digits::float(long_double::NATIVE.to_f64(raw), ScalarKind::Float64))
-            }
+            Value::LongDouble(raw) => f.write_str(&digits::float(Real::Long(*raw), ScalarKind::LongDouble)),
             Value::ComplexLongDouble(parts) => {
-                let [re, im] = parts.map(|part| long_double::NATIVE.to_f64(&part));
-                f.write_str(&digits::complex(re, im, ScalarKind::Float64))
+                let [re, im] = parts.map(Real::Long);
+                f.write_str(&digits::complex(re, im, ScalarKind::LongDouble))
             }
             Value::Bytes(bytes) => write_bytes(f, bytes),
             Value::Void(bytes) => {
@@ -166,7 +165,7 @@ fn is_printable(letter: char) -> bool {
 mod tests {
     use super::*;
     use crate::element::float::FloatFormat;
-    use crate::element::{NAT, TimeBase, TimeUnit};
+    use crate::element::{NAT, TimeBase, TimeUnit, long_double};
 
     #[test]
     fn values_are_written_as_numpy_writes_them() {
