@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crossdock::DArray;
 use crossdock::bindings::files::mapped_offset;
-use crossdock::element::{DType, DTypeKind};
+use crossdock::bindings::long_double::ExactNumber;
+use crossdock::element::{DType, DTypeKind, Value};
 use crossdock::exchange::files::Entry;
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
@@ -164,9 +165,9 @@ fn write_statistics<S: Serializer>(all: &Option<Vec<Statistics>>, serializer: S)
         map.insert("field".into(), one.path.clone().into());
         map.insert("dtype".into(), one.dtype.to_string().into());
         match &one.found {
-            Found::Numbers(Numbers { least, greatest, mean, std, nan, zeros, distribution }) => {
-                let number = |value: &Option<crossdock::element::Value>| match value {
-                    Some(value) => number(value, &one.dtype),
+            Found::Numbers(Numbers { least, greatest, mean, std, nan, zeros, distribution, outside }) => {
+                let number = |value: &Option<Value>| match value {
+                    Some(value) => extreme(value, &one.dtype),
                     None => serde_json::Value::Null,
                 };
                 map.insert("min".into(), number(least));
@@ -175,6 +176,9 @@ fn write_statistics<S: Serializer>(all: &Option<Vec<Statistics>>, serializer: S)
                 map.insert("std".into(), std.map_or(serde_json::Value::Null, float));
                 map.insert("nan".into(), (*nan).into());
                 map.insert("zeros".into(), (*zeros).into());
+                if *outside > 0 {
+                    map.insert("outside_float64".into(), (*outside).into());
+                }
                 if let Some(found) = distribution {
                     let quantile = |number: &f64| match one.dtype.as_scalar().map(|scalar| scalar.kind()) {
                         Some(kind) if counts_time(kind) => found.time(kind, *number, &one.dtype).into(),
@@ -200,13 +204,24 @@ fn write_statistics<S: Serializer>(all: &Option<Vec<Statistics>>, serializer: S)
 }
 
 /// A JSON number if possible, otherwise text: infinities, dates, durations.
-pub(super) fn number(value: &crossdock::element::Value, dtype: &DType) -> serde_json::Value {
-    use crossdock::element::Value;
+pub(super) fn number(value: &Value, dtype: &DType) -> serde_json::Value {
     match value {
         Value::Int(number) => (*number).into(),
         Value::UInt(number) => (*number).into(),
         Value::Float(number) => float(*number),
         other => other.display(dtype).to_string().into(),
+    }
+}
+
+/// As [`number`], and a JSON number for a long double that is a double, too.
+fn extreme(value: &Value, dtype: &DType) -> serde_json::Value {
+    match (value, value.as_f64()) {
+        (Value::LongDouble(_), Some(near))
+            if ExactNumber::of(value) == ExactNumber::of(&Value::Float(near)) =>
+        {
+            float(near)
+        }
+        _ => number(value, dtype),
     }
 }
 

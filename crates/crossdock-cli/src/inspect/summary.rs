@@ -44,6 +44,9 @@ fn lines(text: &mut String, one: &Statistics, numbers: &Numbers, glyphs: SketchG
     if !rest.is_empty() {
         let _ = writeln!(text, "  {}", rest.join(", "));
     }
+    if numbers.outside > 0 {
+        let _ = writeln!(text, "  {}", outside(numbers));
+    }
     if let Some(found) = &numbers.distribution {
         let of = match found.sampled {
             Some(count) => format!(" quartiles and histogram of a sample of {count} elements"),
@@ -52,6 +55,12 @@ fn lines(text: &mut String, one: &Statistics, numbers: &Numbers, glyphs: SketchG
         let line = format!("  {0}{1}{0}{of}", glyphs.end(), glyphs.spark(&found.histogram));
         let _ = writeln!(text, "{}", line.trim_end());
     }
+}
+
+/// Why there is no mean.
+fn outside(numbers: &Numbers) -> String {
+    let (count, are) = (numbers.outside, if numbers.outside == 1 { "number is" } else { "numbers are" });
+    format!("no mean and no quartiles: {count} {are} outside the range of float64")
 }
 
 /// How many are NaN or zero.
@@ -84,7 +93,11 @@ fn table(text: &mut String, told: &[&Statistics], glyphs: SketchGlyphs) {
                     or_dash(numbers.mean),
                     or_dash(numbers.std),
                     found.map_or(String::new(), |found| glyphs.spark(&found.halved())),
-                    counts(one, numbers).join(", "),
+                    counts(one, numbers)
+                        .into_iter()
+                        .chain((numbers.outside > 0).then(|| outside(numbers)))
+                        .collect::<Vec<_>>()
+                        .join(", "),
                 ]
             }
             Found::Truths { no, yes } => {
@@ -111,6 +124,10 @@ fn spelt(value: &Option<Value>, one: &Statistics) -> String {
             .as_ref()
             .map_or(String::new(), |value| without_zeros(&value.display(&one.dtype).to_string())),
         Some(Value::Float(number)) if one.dtype.itemsize() > 4 => short_or_exact(*number),
+        Some(value @ Value::LongDouble(_)) => {
+            let text = value.display(&one.dtype).to_string();
+            text.strip_suffix(".0").unwrap_or(&text).to_owned()
+        }
         Some(value) => value.display(&one.dtype).to_string(),
         None => "-".to_owned(),
     }

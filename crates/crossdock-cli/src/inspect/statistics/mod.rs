@@ -6,6 +6,7 @@
 
 mod floats;
 mod integers;
+mod longs;
 mod moments;
 pub(super) mod sample;
 mod tally;
@@ -59,7 +60,12 @@ pub(super) struct Numbers {
     pub(super) std: Option<f64>,
     pub(super) nan: u64,
     pub(super) zeros: u64,
+    /// `None` if there are numbers [outside](Self::outside), too, and so are the mean and the
+    /// deviation.
     pub(super) distribution: Option<Distribution>,
+    /// How many numbers are too large or too small for a normal double, in which the mean, the
+    /// deviation and the quantiles are computed.
+    pub(super) outside: u64,
 }
 
 /// The most threads that read.
@@ -352,6 +358,46 @@ mod tests {
             assert_eq!((least.parse(), greatest.parse(), nan), (Ok(0.0), Ok(100.0), 0), "{dtype}");
             assert!((got - mean).abs() < 1e-9, "{dtype}: {got}");
         }
+    }
+
+    #[test]
+    fn long_doubles_are_counted_and_compared_as_such() {
+        use crossdock::bindings::long_double::NATIVE;
+        let leading_one = 1 << (NATIVE.precision() - 1);
+        // Close to 1e4000 and 1e-4900; the second one above 1.
+        let power = |exponent: i64| NATIVE.encode(false, leading_one, exponent).unwrap();
+        let unit = 1 - i64::from(NATIVE.precision());
+        let next = NATIVE.encode(false, leading_one + 1, unit).unwrap();
+        let of = |values: &[[u8; 16]]| {
+            let longs =
+                DArray::zeros(DType::native(ScalarKind::LongDouble), &[values.len()], Order::RowMajor);
+            let longs = longs.unwrap();
+            for (at, raw) in values.iter().enumerate() {
+                longs.set(&[at], &Value::LongDouble(*raw)).unwrap();
+            }
+            match gather_by(&longs, 2, &|_| Ok(())).unwrap().remove(0).found {
+                Found::Numbers(found) => found,
+                other => panic!("{other:?}"),
+            }
+        };
+        let (one, zero) = (NATIVE.encode_f64(1.0), NATIVE.encode_f64(-0.0));
+        let found = of(&[next, one, zero, one, NATIVE.encode_f64(f64::NAN), one, one, one, one, one]);
+        assert_eq!(
+            (found.least, found.greatest),
+            (Some(Value::LongDouble(zero)), Some(Value::LongDouble(next)))
+        );
+        assert_eq!((found.zeros, found.nan, found.outside), (1, 1, 0));
+        assert_eq!((found.mean, found.distribution.is_some()), (Some(8.0 / 9.0), true));
+        let (huge, tiny) = (power(13_287), power(-16_300));
+        let mut values = vec![one; 20];
+        (values[3], values[17]) = (huge, tiny);
+        let found = of(&values);
+        assert_eq!(
+            (found.least, found.greatest),
+            (Some(Value::LongDouble(tiny)), Some(Value::LongDouble(huge)))
+        );
+        assert_eq!((found.zeros, found.outside), (0, 2));
+        assert!(found.mean.is_none() && found.std.is_none() && found.distribution.is_none());
     }
 
     #[test]

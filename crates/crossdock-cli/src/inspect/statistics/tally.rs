@@ -5,6 +5,7 @@ use crossdock::element::{ByteOrder, DType, Scalar, ScalarKind, Value};
 use crate::failure::Failure;
 use crate::inspect::statistics::floats::Floats;
 use crate::inspect::statistics::integers::Integers;
+use crate::inspect::statistics::longs::Longs;
 use crate::inspect::statistics::sample::{Sample, counts_time};
 #[cfg(target_arch = "x86_64")]
 use crate::inspect::statistics::vectors;
@@ -24,8 +25,8 @@ pub(super) enum Tally {
         width: usize,
         counts: Vec<u64>,
     },
-    /// Floats of more than 64 bits, rounded one by one.
-    Wide(Floats, DType),
+    /// Floats of more than 64 bits, one by one.
+    Wide(Longs, DType),
     Nothing,
 }
 
@@ -43,7 +44,7 @@ impl Tally {
             kind if counts_time(kind) => Self::Integers(Integers::default(), kind, order),
             Kind::Float32 => Self::Narrow(Floats::NONE, order),
             Kind::Float64 => Self::Double(Floats::NONE, order),
-            Kind::LongDouble => Self::Wide(Floats::NONE, scalar.into()),
+            Kind::LongDouble => Self::Wide(Longs::NONE, scalar.into()),
             Kind::Bytes(_) | Kind::Text(_) | Kind::Void(_) | Kind::Pointer => Self::Nothing,
             _ => match scalar.itemsize() {
                 width @ 1..=2 => Self::Patterns { width, counts: vec![0; 1 << (8 * width)] },
@@ -99,8 +100,8 @@ impl Tally {
             }
             Self::Wide(tally, dtype) => {
                 for element in bytes.chunks_exact(dtype.itemsize()) {
-                    let value = Value::read(dtype, element).ok().and_then(|value| value.as_f64());
-                    tally.add_one(value.unwrap_or(f64::NAN), 1);
+                    // The bytes of a long double are always one.
+                    let _ = Value::read(dtype, element).map(|value| tally.add(value));
                 }
             }
             Self::Nothing => {}
@@ -149,8 +150,8 @@ impl Tally {
         match (self, other) {
             (Self::Integers(tally, ..), Self::Integers(other, ..)) => tally.merge(other),
             (Self::Narrow(tally, _), Self::Narrow(other, _))
-            | (Self::Double(tally, _), Self::Double(other, _))
-            | (Self::Wide(tally, _), Self::Wide(other, _)) => tally.merge(other),
+            | (Self::Double(tally, _), Self::Double(other, _)) => tally.merge(other),
+            (Self::Wide(tally, _), Self::Wide(other, _)) => tally.merge(other),
             (Self::Patterns { counts, .. }, Self::Patterns { counts: others, .. }) => {
                 counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
             }
@@ -171,9 +172,18 @@ impl Tally {
                     nan: tally.nat,
                     zeros: tally.zeros,
                     distribution: sample.distribution(range),
+                    outside: 0,
                 })
             }
-            Self::Narrow(tally, _) | Self::Double(tally, _) | Self::Wide(tally, _) => numbers(tally, sample),
+            Self::Narrow(tally, _) | Self::Double(tally, _) => Found::Numbers(numbers(tally, sample)),
+            Self::Wide(Longs { floats, zeros, least, greatest, outside }, _) => {
+                let found = Numbers { zeros, least, greatest, outside, ..numbers(floats, sample) };
+                Found::Numbers(match outside {
+                    0 => found,
+                    // Doubles cannot stand for the numbers, so neither can what is computed of them.
+                    _ => Numbers { mean: None, std: None, distribution: None, ..found },
+                })
+            }
             Self::Patterns { counts, .. } if scalar.kind() == ScalarKind::Bool => {
                 Found::Truths { no: counts[0], yes: counts[1..].iter().sum() }
             }
@@ -187,16 +197,16 @@ impl Tally {
                     tally.add_one(value, count);
                     all.push((value, count));
                 }
-                numbers(tally, Sample::of_all(all))
+                Found::Numbers(numbers(tally, Sample::of_all(all)))
             }
             Self::Nothing => Found::Nothing,
         })
     }
 }
 
-fn numbers(tally: Floats, sample: Sample) -> Found {
+fn numbers(tally: Floats, sample: Sample) -> Numbers {
     let some = |value: f64| (tally.count > 0).then_some(value);
-    Found::Numbers(Numbers {
+    Numbers {
         least: some(tally.least).map(Value::Float),
         greatest: some(tally.greatest).map(Value::Float),
         mean: some(tally.sum / tally.count as f64),
@@ -204,5 +214,6 @@ fn numbers(tally: Floats, sample: Sample) -> Found {
         nan: tally.nan,
         zeros: tally.zeros,
         distribution: sample.distribution(some(tally.least).zip(some(tally.greatest))),
-    })
+        outside: 0,
+    }
 }
