@@ -147,7 +147,8 @@ pub mod description {
 
 /// The bits of C's `long double`, and numbers of any type without rounding.
 pub mod long_double {
-    pub use crate::element::exact::{ExactNumber, ExactReal};
+    pub use crate::element::exact::ExactReal;
+    pub use crate::element::exact_number::ExactNumber;
     pub use crate::element::long_double::{LongDoubleFormat, NATIVE};
     pub use crate::element::wide_float::WideFloat;
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::element::value::digits;
+use crate::element::long_digits;
 
 /// A number that is not negative: 53 bits times any power of two. No operation overflows or
 /// underflows.
@@ -116,7 +116,7 @@ impl PartialOrd for WideFloat {
 impl fmt::LowerExp for WideFloat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bits, exponent) = self.parts();
-        let (significand, exponent) = digits::exact_digits(bits, exponent, f.precision().unwrap_or(6));
+        let (significand, exponent) = long_digits::rounded(bits, exponent, f.precision().unwrap_or(6));
         write!(f, "{}e{exponent}", significand.trim_end_matches('.'))
     }
 }

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::element::exact::ExactNumber;
+use crate::element::exact_number::ExactNumber;
 use crate::element::{DType, DTypeKind, NAT, Scalar, ScalarKind, SubArray, Value};
 use crate::error::{Error, Kind, Result};
 use crate::kernel::block::{BlockReader, LaneBlock};

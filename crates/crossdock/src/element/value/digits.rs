@@ -3,7 +3,7 @@
 
 use crate::element::exact::ExactReal;
 use crate::element::float::FloatFormat;
-use crate::element::value::long_digits::LongDigits;
+use crate::element::long_digits::{self, LongDigits};
 use crate::element::{ScalarKind, Value, long_double};
 
 /// A real number whose digits are written.
@@ -86,7 +86,7 @@ impl Real {
     }
 
     /// The magnitude of a finite number with this many digits after the point.
-    fn fixed(self, decimals: usize) -> String {
+    pub(in crate::element) fn fixed(self, decimals: usize) -> String {
         let Some((significand, exponent)) = self.long() else {
             return format!("{:.decimals$}", self.magnitude());
         };
@@ -101,28 +101,12 @@ impl Real {
     /// The magnitude of a finite number, rounded, ties to even.
     fn exact_digits(self, precision: usize) -> (String, i32) {
         if let Some((significand, exponent)) = self.long() {
-            return exact_digits(significand, exponent, precision);
+            return long_digits::rounded(significand, exponent, precision);
         }
         let text = format!("{:.precision$e}", self.magnitude());
         let (significand, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         (with_point(significand.to_owned()), exponent.parse().unwrap_or(0))
     }
-}
-
-/// The magnitude of a finite number with exactly this many digits after the point.
-#[cfg(test)]
-pub(super) fn fixed(value: Real, decimals: usize) -> String {
-    value.fixed(decimals)
-}
-
-/// `significand * 2^exponent`, rounded to so many digits after the point, ties to even: `1.25` and
-/// the exponent of ten.
-pub(crate) fn exact_digits(significand: u128, exponent: i32, precision: usize) -> (String, i32) {
-    if significand == 0 {
-        return (format!("{:.precision$}", 0.0), 0);
-    }
-    let found = LongDigits::of_count(significand, exponent, precision.saturating_add(1));
-    (Decimal { digits: found.text(), exponent: 0 }.significand(), found.exponent)
 }
 
 /// The fewest digits that round-trip in the number's own format.

@@ -2,7 +2,6 @@
 
 pub(crate) mod digits;
 mod equal;
-mod long_digits;
 pub(crate) mod member;
 mod read;
 mod show;

@@ -175,6 +175,18 @@ impl LongDigits {
     }
 }
 
+/// `significand * 2^exponent`, rounded to so many digits after the point, ties to even: `1.25` and
+/// the exponent of ten.
+pub(super) fn rounded(significand: u128, exponent: i32, precision: usize) -> (String, i32) {
+    if significand == 0 {
+        return (format!("{:.precision$}", 0.0), 0);
+    }
+    let found = LongDigits::of_count(significand, exponent, precision.saturating_add(1));
+    let text = found.text();
+    let (first, rest) = text.split_at(1);
+    (format!("{first}.{rest}"), found.exponent)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,11 +272,11 @@ mod tests {
                 continue;
             }
             let (exponent, precision) = (field.max(1) - 1075, rng.usize(..25));
-            let (digits, tens) = digits::exact_digits(significand, exponent, precision);
+            let (digits, tens) = rounded(significand, exponent, precision);
             let text = format!("{}e{tens}", digits.trim_end_matches('.'));
             assert_eq!(text, format!("{value:.precision$e}"));
             let raw = long_double::NATIVE.encode_f64(value);
-            let text = digits::fixed(Real::Long(raw), precision);
+            let text = Real::Long(raw).fixed(precision);
             assert_eq!(text.trim_end_matches('.'), format!("{value:.precision$}"));
         }
     }
