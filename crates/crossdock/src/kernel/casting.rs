@@ -19,7 +19,8 @@
 /// | integer, `bool` | `float32`, `float64` | nothing | |
 /// | any number | `float16`, `bfloat16` | finite numbers that overflow | infinity |
 /// | any number | `float8_e5m2`, `_e4m3`, `_e3m4` | finite numbers that overflow | infinity |
-/// | `float64` | `float32` | finite numbers that overflow | infinity |
+/// | `float64`, long double | `float32` | finite numbers that overflow | infinity |
+/// | long double | `float64` | finite numbers that overflow | infinity |
 /// | any number | `float8_e4m3fn`, `…fnuz` | infinities, what overflows | ± the greatest number |
 /// | any number | `float6_…`, `float4_…` | the same, and NaN | the same, and 0 for NaN |
 /// | positive number | `float8_e8m0fnu` | as for `e4m3fn` | the greatest power of two |
@@ -39,8 +40,9 @@
 /// month becomes its first day, a count without a unit is unchanged, and durations of years or
 /// months become days by the average of 400 years, which [`Checked`] refuses.
 ///
-/// Types other than numbers of at most 64 bits (text, long doubles, …) are converted as by
-/// [`Value::write`](crate::element::Value::write) in both modes. Records are converted field by
+/// Types other than numbers (text, opaque bytes, …) are converted as by
+/// [`Value::write`](crate::element::Value::write) in both modes. Long doubles are converted one by
+/// one, more slowly than other numbers; every number becomes a long double. Records are converted field by
 /// field, sub-arrays element by element.
 ///
 /// [`Checked`]: Self::Checked

@@ -12,6 +12,7 @@ mod derive_element;
 mod display;
 mod elements;
 mod indirect;
+mod long_doubles;
 mod oracle;
 mod records;
 mod records_oracle;

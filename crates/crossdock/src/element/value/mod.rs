@@ -4,6 +4,7 @@ pub(crate) mod digits;
 mod equal;
 pub(crate) mod member;
 mod read;
+mod saturate;
 mod show;
 mod write;
 

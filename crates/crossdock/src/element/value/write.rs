@@ -64,20 +64,6 @@ impl Value {
         Err(Error::new(Kind::Value, format!("{} does not fit {dtype}: {why}", self.describe())))
     }
 
-    /// A date or a duration converted to another unit: rounded down, or saturated at the end of the
-    /// range. Other values are unchanged.
-    pub(crate) fn saturated(self, dtype: &DType) -> Self {
-        match (self, dtype.as_scalar().map(Scalar::kind)) {
-            (Self::DateTime { count, unit: own }, Some(ScalarKind::DateTime(unit))) => {
-                Self::DateTime { count: units::date(count, own, unit).saturated(), unit }
-            }
-            (Self::TimeDelta { count, unit: own }, Some(ScalarKind::TimeDelta(unit))) => {
-                Self::TimeDelta { count: units::duration(count, own, unit).saturated(), unit }
-            }
-            (other, _) => other,
-        }
-    }
-
     /// The integer value, also of bools and whole floats.
     fn whole(&self) -> Option<i128> {
         match *self {
