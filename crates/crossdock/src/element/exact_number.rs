@@ -73,7 +73,7 @@ impl ExactNumber {
             return false;
         }
         let (Some(distance), Some(size)) = (self.distance(other), other.size()) else { return false };
-        let limit = WideFloat::from_f64(atol).add(WideFloat::from_f64(rtol).multiply(size));
+        let limit = WideFloat::from_f64(atol).plus(WideFloat::from_f64(rtol).times(size));
         // Rounding decides only between numbers that are nearly equal.
         let is_near = distance.ratio(limit).is_some_and(|ratio| (ratio - 1.0).abs() < 1e-9);
         if is_near && self.im.is_zero() && other.im.is_zero() {

@@ -59,13 +59,13 @@ impl WideFloat {
     }
 
     /// The sum.
-    pub fn add(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         let (large, small) = if self < other { (other, self) } else { (self, other) };
         Self::normal(large.fraction + small.at(large.exponent), large.exponent)
     }
 
     /// The product.
-    pub fn multiply(self, other: Self) -> Self {
+    pub fn times(self, other: Self) -> Self {
         Self::normal(self.fraction * other.fraction, self.exponent.saturating_add(other.exponent))
     }
 
@@ -134,11 +134,11 @@ mod tests {
             let (one, two) = (WideFloat::from_f64(a), WideFloat::from_f64(b));
             assert_eq!((one.to_f64(), one < two), (a, a < b));
             if (a + b).is_finite() {
-                assert_eq!(one.add(two).to_f64(), a + b);
+                assert_eq!(one.plus(two).to_f64(), a + b);
             }
             let (product, ratio) = (a * b, a / b);
             if product == 0.0 || !product.is_subnormal() {
-                assert_eq!(one.multiply(two).to_f64(), product, "{a:e} {b:e}");
+                assert_eq!(one.times(two).to_f64(), product, "{a:e} {b:e}");
             }
             if ratio == 0.0 || !ratio.is_subnormal() {
                 assert_eq!(one.ratio(two), Some(ratio), "{a:e} {b:e}");
@@ -152,8 +152,8 @@ mod tests {
     fn exponents_go_beyond_those_of_doubles() {
         let huge = WideFloat::new(3, 16_000);
         assert_eq!(huge.to_f64(), f64::INFINITY);
-        assert_eq!(huge.multiply(WideFloat::new(1, -16_000)).to_f64(), 3.0);
-        assert_eq!(huge.add(WideFloat::from_f64(1.0)), huge);
+        assert_eq!(huge.times(WideFloat::new(1, -16_000)).to_f64(), 3.0);
+        assert_eq!(huge.plus(WideFloat::from_f64(1.0)), huge);
         assert_eq!(huge.hypot(WideFloat::new(4, 16_000)), WideFloat::new(5, 16_000));
         assert_eq!(format!("{:.4e} {:.0e}", WideFloat::new(1, 13_287), WideFloat::ZERO), "6.1031e3999 0e0");
         assert!(WideFloat::new(1, -16_000) > WideFloat::ZERO && WideFloat::new(1, -16_000).to_f64() == 0.0);
