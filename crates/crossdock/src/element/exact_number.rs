@@ -113,7 +113,7 @@ mod tests {
         let one = of(&Value::LongDouble(raw(1.0)));
         let complex = |im: f64| of(&Value::ComplexLongDouble(Box::new([raw(1.0), raw(im)])));
         for same in [of(&1.0.into()), of(&1.into()), of(&1u8.into()), of(&true.into()), complex(-0.0)] {
-            assert!(one == same && same == one);
+            assert_eq!(one, same);
         }
         let zeros = [of(&(-0.0).into()), of(&0.into()), of(&Value::LongDouble(raw(-0.0)))];
         assert!(zeros.iter().all(|&zero| zero == zeros[0]));
@@ -141,7 +141,7 @@ mod tests {
             let b = if number(1) == 0 { b & !1023 } else { b };
             let relative = number(9).abs();
             let absolute = match number(2) {
-                0 => ((a - b).abs() - (relative * b.abs() >> 10)).max(0),
+                0 => ((a - b).abs() - ((relative * b.abs()) >> 10)).max(0),
                 _ => number(14).abs(),
             };
             let scale = rng.i32(-16_000..16_000);

@@ -87,10 +87,10 @@ fn long_doubles_saturate_as_doubles_do() {
         let dtype: DType = name.parse().unwrap();
         let cast = |array: &DArray| array.cast(&dtype, Order::RowMajor, Casting::Saturating).unwrap();
         let (expected, found, of_pairs) = (cast(&doubles), cast(&longs), cast(&pairs));
-        for at in 0..numbers.len() {
+        for (at, number) in numbers.iter().enumerate() {
             let text = |array: &DArray| format!("{:?}", array.get(&[at]).unwrap()).replace("-NaN", "NaN");
-            assert_eq!(text(&found), text(&expected), "{} to {name}", numbers[at]);
-            assert_eq!(text(&of_pairs), text(&expected), "{} to {name}", numbers[at]);
+            assert_eq!(text(&found), text(&expected), "{number} to {name}");
+            assert_eq!(text(&of_pairs), text(&expected), "{number} to {name}");
         }
     }
 }
