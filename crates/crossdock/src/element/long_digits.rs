@@ -79,8 +79,8 @@ impl Fraction {
 
 impl LongDigits {
     /// The fewest digits that tell `significand * 2^exponent` from its neighbours, the nearest of
-    /// those. The neighbour below is half as far away as the one above if `is_uneven`. A tie between
-    /// neighbours belongs to the number whose significand is even. The number is not zero.
+    /// those. The neighbour below is half as far away as the one above if `is_uneven`. A tie
+    /// between neighbours belongs to the number whose significand is even. The number is not zero.
     pub(super) fn shortest(significand: u128, exponent: i32, is_uneven: bool) -> Self {
         let mut rest = Fraction::new(significand, exponent, is_uneven);
         let owns_ties = significand.is_multiple_of(2);

@@ -42,8 +42,8 @@
 ///
 /// Types other than numbers (text, opaque bytes, …) are converted as by
 /// [`Value::write`](crate::element::Value::write) in both modes. Long doubles are converted one by
-/// one, more slowly than other numbers; every number becomes a long double. Records are converted field by
-/// field, sub-arrays element by element.
+/// one, more slowly than other numbers; every number becomes a long double. Records are
+/// converted field by field, sub-arrays element by element.
 ///
 /// [`Checked`]: Self::Checked
 /// [`Saturating`]: Self::Saturating

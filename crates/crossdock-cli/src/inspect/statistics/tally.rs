@@ -180,7 +180,7 @@ impl Tally {
                 let found = Numbers { zeros, least, greatest, outside, ..numbers(floats, sample) };
                 Found::Numbers(match outside {
                     0 => found,
-                    // Doubles cannot stand for the numbers, so neither can what is computed of them.
+                    // Doubles cannot stand for the numbers, nor can what is computed of them.
                     _ => Numbers { mean: None, std: None, distribution: None, ..found },
                 })
             }
