@@ -50,7 +50,10 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
         Value::DateTime { count, unit } => moment::date(py, *count, *unit)?,
         Value::TimeDelta { count, unit } => moment::duration(py, *count, *unit)?,
         other => {
-            let text = format!("{other} has no value in plain Python: look at it through NumPy");
+            let text = format!(
+                "{other} is a long double, for which plain Python has no type: numpy.asarray(x) has it, and \
+                 x.astype(\"float64\") rounds it"
+            );
             return Err(PyTypeError::new_err(text));
         }
     })
