@@ -62,7 +62,7 @@ const fn gnu(package: &'static str, qemu: &'static str, processor: &'static str)
 /// The tests that run under qemu: what depends on the processor and on its byte order. Others,
 /// such as those of threads and forks, mostly test qemu.
 const UNDER_QEMU: &[&str] =
-    &["array::", "buffer::", "exchange::", "kernel::", "memory::", "table::", "view::"];
+    &["array::", "buffer::", "element::", "exchange::", "kernel::", "memory::", "table::", "view::"];
 
 /// Programs that neither fork nor limit nor measure the process, and whose random tests find enough
 /// in that few cases.

@@ -111,6 +111,21 @@ fn value(rng: &mut Rng, dtype: &DType) -> Value {
     }
 }
 
+/// The bits of a number that count, the same ones for both zeros; `None` for NaN.
+fn long_double(raw: &[u8; 16]) -> Option<u128> {
+    // x86 has 6 bytes of padding, and writes the leading one, without which there is no number.
+    // Elsewhere there are 112 bits below the exponent.
+    let is_extended = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
+    let (width, below) = if is_extended { (80, 64) } else { (128, 112) };
+    let bits = u128::from_le_bytes(*raw) << (128 - width) >> (128 - width);
+    let (field, stored) = (bits >> below & 0x7fff, bits & ((1 << below) - 1));
+    let lacks_leading_one = is_extended && field > 0 && stored >> 63 == 0;
+    let fraction = if is_extended { stored & (u128::MAX >> 65) } else { stored };
+    let is_nan = lacks_leading_one || field == 0x7fff && fraction != 0;
+    let is_zero = field == 0 && stored == 0;
+    (!is_nan).then_some(if is_zero { 0 } else { bits })
+}
+
 /// NumPy's `==`, spelled out.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
@@ -119,18 +134,9 @@ fn equal(left: &Value, right: &Value) -> bool {
         (Value::DateTime { count, .. }, Value::DateTime { count: other, .. }) => {
             count == other && *count != i64::MIN
         }
-        (Value::LongDouble(_), Value::LongDouble(_)) => {
-            let number = |value: &Value| match value {
-                Value::LongDouble(raw) => (u64::from_le_bytes(raw[..8].try_into().unwrap()), raw[8], raw[9]),
-                _ => unreachable!(),
-            };
-            let ((mantissa, low, high), other) = (number(left), number(right));
-            let infinite = low == 0xff && high & 0x7f == 0x7f;
-            // On x86, the leading one is written, and there is no number without it.
-            let field = u16::from(high & 0x7f) << 8 | u16::from(low);
-            let nan = infinite && mantissa << 1 != 0 || field > 0 && mantissa >> 63 == 0;
-            let zero = |(mantissa, low, high): (u64, u8, u8)| mantissa == 0 && low == 0 && high & 0x7f == 0;
-            !nan && ((mantissa, low, high) == other || zero((mantissa, low, high)) && zero(other))
+        (Value::LongDouble(left), Value::LongDouble(right)) => {
+            let (left, right) = (long_double(left), long_double(right));
+            left.is_some() && left == right
         }
         (Value::Array(left), Value::Array(right)) => left.iter().zip(right).all(|(a, b)| equal(a, b)),
         (Value::Record(left), Value::Record(right)) => {
