@@ -416,11 +416,10 @@ mod tests {
         // way.
         let number = (1_i64 << 62) + (1 << 38) + 1;
         let mut bytes = [0; 4];
-        Value::Int(number).write(&DType::F32, &mut bytes).unwrap();
-        assert_eq!(f32::from_ne_bytes(bytes), number as f32);
         for number in [number, -number, number - 2, i64::MAX, i64::MIN + 1, (1 << 53) + 1, -(1 << 54) - 1] {
             Value::Int(number).write(&DType::F32, &mut bytes).unwrap();
-            assert_eq!(f32::from_ne_bytes(bytes), number as f32, "{number}");
+            // Of the digits: the emulator of POWER rounds twice where the processor does once.
+            assert_eq!(Ok(f32::from_ne_bytes(bytes)), number.to_string().parse(), "{number}");
             let mut wide = [0; 8];
             Value::Int(number).write(&DType::F64, &mut wide).unwrap();
             assert_eq!(f64::from_ne_bytes(wide), number as f64, "{number}");
