@@ -124,7 +124,8 @@ fn measure(polls: bool, recorded: bool) -> Result {
         let against = ["iceoryx2", "a word, the limit"];
         let title = format!("there and back, {how}, {size}");
         println!("{title}");
-        let circumstances = Circumstances::now(Path::new(env!("CARGO_MANIFEST_DIR"))).beside("iceoryx2 0.10.0");
+        let circumstances =
+            Circumstances::now(Path::new(env!("CARGO_MANIFEST_DIR"))).beside("iceoryx2 0.10.0");
         let mut lines = vec![];
         for (name, figure) in compare(cases, &against, Scale::NANOSECONDS, LIMITS)? {
             let line = Line::new(&circumstances, &title, name, &figure);

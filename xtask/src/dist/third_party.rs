@@ -49,32 +49,48 @@ pub(super) fn write_all(
         }
     }
     ensure!(!linked.is_empty(), "Cargo names no crates in {programs:?}");
-    for (name, licence, file) in RUNTIMES.iter().filter(|(name, ..)| is_linked(name, programs)) {
-        linked.push(((*name).to_owned(), *licence, BTreeSet::from([runtime(run, dist, file)?])));
+    for part in RUNTIMES.iter().filter(|part| part.is_linked(programs)) {
+        let text = runtime_licence(run, dist, part.file)?;
+        linked.push((part.name.to_owned(), part.licence, BTreeSet::from([text])));
     }
     fs::write(file, document(&linked)).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// Parts of zig that are linked into programs for musl or Windows: their names, licences, and files
-/// in the folder of zig.
-const RUNTIMES: [(&str, &str, &str); 3] = [
-    ("musl", "MIT", "lib/libc/musl/COPYRIGHT"),
-    ("mingw-w64", "ZPL-2.1 and others", "lib/libc/mingw/COPYING"),
-    ("the runtime of zig", "MIT", "LICENSE"),
+/// A part of zig that is linked into programs for some systems.
+struct Runtime {
+    name: &'static str,
+    licence: &'static str,
+    /// Its file in the folder of zig.
+    file: &'static str,
+    /// What the names of their platforms contain.
+    systems: &'static [&'static str],
+}
+
+const RUNTIMES: [Runtime; 3] = [
+    Runtime { name: "musl", licence: "MIT", file: "lib/libc/musl/COPYRIGHT", systems: &["-musl"] },
+    Runtime {
+        name: "mingw-w64",
+        licence: "ZPL-2.1 and others",
+        file: "lib/libc/mingw/COPYING",
+        systems: &["-windows-gnu"],
+    },
+    Runtime {
+        name: "the runtime of zig",
+        licence: "MIT",
+        file: "LICENSE",
+        systems: &["-musl", "-windows-gnu"],
+    },
 ];
 
-/// Whether a program for one of the platforms has a part.
-fn is_linked(runtime: &str, programs: &[(&str, &str)]) -> bool {
-    let is_for = |system: &str| programs.iter().any(|(_, target)| target.contains(system));
-    match runtime {
-        "musl" => is_for("-musl"),
-        "mingw-w64" => is_for("-windows-gnu"),
-        _ => is_for("-musl") || is_for("-windows-gnu"),
+impl Runtime {
+    /// Whether one of the programs is for one of the systems.
+    fn is_linked(&self, programs: &[(&str, &str)]) -> bool {
+        programs.iter().any(|(_, target)| self.systems.iter().any(|system| target.contains(system)))
     }
 }
 
-/// The licence of a part.
-fn runtime(run: &mut Run<'_>, dist: &Dist, file: &str) -> Result<String> {
+/// The text of a licence in the folder of zig.
+fn runtime_licence(run: &mut Run<'_>, dist: &Dist, file: &str) -> Result<String> {
     let mut python = dist.door.command(DIST.python(&dist.door), "-c");
     let zig = run.stdout(python.arg("import ziglang; print(ziglang.__path__[0])"))?;
     let path = Path::new(zig.trim()).join(file);

@@ -20,7 +20,7 @@ const PINS: &str = "tests/python/requirements.txt";
 pub(super) const PHOTO: &str = "data/rocket.npy";
 
 /// What the command says of its shape.
-pub(super) const PHOTOGRAPH: &str = "  shape      427 x 640 x 3";
+const PHOTOGRAPH: &str = "  shape      427 x 640 x 3";
 
 /// What the README's program in Python prints at its end.
 pub(super) const FIRST_SESSION: &str = "[np.float64(3.0), np.float64(3.0)]";
@@ -45,7 +45,7 @@ pub(super) fn prints(run: &mut Run<'_>, command: &mut Command, expected: &str) -
 }
 
 /// Runs a command with exactly this line in its standard output.
-pub(super) fn prints_line(run: &mut Run<'_>, command: &mut Command, line: &str) -> Result<()> {
+fn prints_line(run: &mut Run<'_>, command: &mut Command, line: &str) -> Result<()> {
     let told = run.stdout(command)?;
     ensure!(told.lines().any(|told| told == line), "the line `{line}` was expected in: {told}");
     Ok(())
@@ -137,7 +137,7 @@ pub(super) fn c_library(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     let root = Root::debian(run, dist, COMPILERS)?;
     let folder = root.new_folder("c")?;
     run.exec(dist.door.command("tar", "--strip-components=1 -xzf").arg(archive).arg("-C").arg(&folder))?;
-    for link in [LINK, LINK_STATIC, LINK_WITHOUT_SHARED] {
+    for link in [LINK, LINK_STATIC, LINK_ALL_STATIC] {
         let mut program = compile(dist, &root, link)?;
         let program = program.env("PKG_CONFIG_PATH", "/trial/c/lib/pkgconfig");
         prints(run, program.env("LD_LIBRARY_PATH", "/trial/c/lib"), LARGEST)?;
@@ -151,8 +151,8 @@ const LINK: &str = "$(pkg-config --cflags --libs crossdock)";
 const LINK_STATIC: &str = "$(pkg-config --cflags crossdock) \
                            $(pkg-config --static --libs crossdock | sed s/-lcrossdock/-l:libcrossdock.a/)";
 
-/// A program without any shared library.
-const LINK_WITHOUT_SHARED: &str = "-static $(pkg-config --cflags --static --libs crossdock)";
+/// With the static libraries of the system, too.
+const LINK_ALL_STATIC: &str = "-static $(pkg-config --cflags --static --libs crossdock)";
 
 /// What the first program of that page prints: the largest number, of two layouts.
 const LARGEST: &str = "4.5\n4.5";
@@ -198,7 +198,12 @@ pub(super) fn command_aarch64(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
     commands::unpack(run, dist, commands::AARCH64, &root.trial())?;
     names_no_path(run, dist, &root.trial())?;
     fs::copy(platforms::qemu(run, "aarch64")?, root.folder().join("qemu"))?;
-    let command = |words: &[&str]| root.program(dist, &[&["/qemu", "./crossdock"], words].concat());
+    reads_and_converts(run, &|words| root.program(dist, &[&["/qemu", "./crossdock"], words].concat()))
+}
+
+/// A command, called with these words, reads the photograph, writes it in another format, and finds
+/// no difference.
+pub(super) fn reads_and_converts(run: &mut Run<'_>, command: &dyn Fn(&[&str]) -> Command) -> Result<()> {
     prints_line(run, &mut command(&["inspect", PHOTO]), PHOTOGRAPH)?;
     run.exec(&mut command(&["convert", PHOTO, "rocket.png"]))?;
     run.exec(&mut command(&["diff", PHOTO, "rocket.png"]))

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::root::Root;
-use super::trials::{PHOTO, PHOTOGRAPH, example, names_no_path, offer_wheels_with, prints, prints_line};
+use super::trials::{PHOTO, example, names_no_path, offer_wheels_with, prints, reads_and_converts};
 use super::windows_python::Python;
 use super::{Dist, commands, pythons, third_party, wheels};
 use crate::platforms::windows::{Wine, tools, windows_path};
@@ -70,9 +70,7 @@ pub(super) fn command(run: &mut Run<'_>, dist: &Dist) -> Result<()> {
         command.args(words).current_dir(&trial);
         command
     };
-    prints_line(run, &mut command(&["inspect", PHOTO]), PHOTOGRAPH)?;
-    run.exec(&mut command(&["convert", PHOTO, "rocket.png"]))?;
-    run.exec(&mut command(&["diff", PHOTO, "rocket.png"]))?;
+    reads_and_converts(run, &command)?;
     let lent = ["lend", PHOTO, "--", &windows_path(&program), "--version"];
     prints(run, &mut command(&lent), &format!("crossdock {}", dist.version))
 }
